@@ -104,10 +104,11 @@ def read(result, status):
 
 
 class Lstore:
-    """`lstore serve` on a folder that goes away with it."""
+    """`lstore serve` on a directory, or on one in a folder that goes away with it."""
 
-    def __init__(self, program):
+    def __init__(self, program, directory=None):
         self.folder = tempfile.mkdtemp(prefix="lstore-compare-")
+        self.directory = directory or f"{self.folder}/data"
         self.program, self.process = program, None
         self.start()
 
@@ -115,7 +116,7 @@ class Lstore:
         log_path = pathlib.Path(self.folder) / "serve.log"
         with open(log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [self.program, "serve", f"{self.folder}/data", "--listen", "127.0.0.1:0"], stdout=log, stderr=log
+                [self.program, "serve", str(self.directory), "--listen", "127.0.0.1:0"], stdout=log, stderr=log
             )
         for _ in range(400):
             found = re.search(r" on 127\.0\.0\.1:(\d+),", log_path.read_text())

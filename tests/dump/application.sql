@@ -119,3 +119,57 @@ CREATE INDEX booking_tags ON shop.booking USING gin (tags);
 CREATE INDEX booking_details ON shop.booking USING gin (details jsonb_path_ops) WHERE (id > 0);
 CREATE INDEX booking_title ON shop.booking USING gin (title gin_trgm_ops);
 CREATE INDEX booking_place ON shop.booking USING bwd (x, y) WITH (budget = '1MB');
+
+-- Names that a dump has to say with their schemas, and an order of its own. Bodies that are texts mean what the path of their caller means.
+CREATE TYPE colour AS ENUM ('red', 'green');
+CREATE DOMAIN shade AS text DEFAULT 'dark' CHECK (VALUE <> 'none') CHECK (length(VALUE) < 20);
+CREATE FUNCTION z_last(k integer) RETURNS integer IMMUTABLE RETURN k + 1;
+CREATE FUNCTION a_first(c colour, k integer DEFAULT 1) RETURNS colour LANGUAGE sql IMMUTABLE AS 'SELECT c';
+CREATE FUNCTION pair(INOUT k integer, OUT c colour) LANGUAGE sql AS $$SELECT k, 'red'::public.colour$$;
+CREATE SEQUENCE zz_numbers;
+CREATE TABLE aa_first (
+    id integer DEFAULT nextval('zz_numbers') PRIMARY KEY,
+    c colour DEFAULT 'red' NOT NULL,
+    cs colour[] DEFAULT '{red,green}',
+    next integer GENERATED ALWAYS AS (z_last(id)) STORED,
+    low integer DEFAULT z_last(2),
+    s shade,
+    nick citext DEFAULT 'None' CHECK (nick <> 'x'),
+    grid integer[] DEFAULT ARRAY[1, 2],
+    at timestamptz DEFAULT (now() + '1 day'),
+    price numeric DEFAULT 1.5,
+    CONSTRAINT of_function CHECK (z_last(id) > 0),
+    CONSTRAINT of_enum CHECK (c <> 'green'::colour OR c IS NULL),
+    UNIQUE NULLS NOT DISTINCT (low)
+);
+CREATE INDEX aa_expression ON aa_first (z_last(low), (id * 2)) WHERE c = 'red'::colour;
+CREATE INDEX aa_included ON aa_first (low) INCLUDE (price) WITH (fillfactor = 70);
+CREATE INDEX aa_pattern ON aa_first (lower(s) text_pattern_ops);
+CREATE VIEW zz_base AS SELECT id, c, next FROM aa_first;
+CREATE VIEW aa_above (first, "Second", third) AS
+    WITH zz_base AS (SELECT 1 AS one), other AS (SELECT * FROM aa_first)
+    SELECT z.one, count(*) AS n, max(o.c) FROM zz_base z, other o GROUP BY z.one;
+CREATE VIEW ab_union (x) AS SELECT id FROM zz_base UNION ALL SELECT z_last(2) UNION SELECT k FROM pair(3);
+CREATE VIEW ac_number AS SELECT nextval('zz_numbers') AS n, 'red'::colour AS c, a_first('green') AS a, 'zz_base'::regclass AS r;
+CREATE VIEW ad_values (one, two) AS VALUES (1, 'x'::text), (2, 'y');
+CREATE VIEW ae_windows AS SELECT id, row_number() OVER (PARTITION BY c ORDER BY id) AS n FROM aa_first WHERE EXISTS (SELECT 1 FROM zz_base b WHERE b.id = aa_first.id);
+CREATE VIEW af_distinct AS SELECT DISTINCT ON (c) c, id IS DISTINCT FROM 3 AS differs FROM aa_first ORDER BY c, id;
+CREATE VIEW ag_renamed AS SELECT id AS before FROM aa_first;
+ALTER VIEW ag_renamed RENAME COLUMN before TO "After";
+CREATE VIEW ah_nick AS SELECT nick::text AS t, nick = 'a'::citext AS is_a FROM aa_first;
+CREATE FUNCTION z_atomic(k integer) RETURNS integer LANGUAGE sql BEGIN ATOMIC SELECT a.id FROM aa_first a WHERE a.id = z_last(k); END;
+CREATE FUNCTION rows_of_table() RETURNS SETOF aa_first LANGUAGE sql AS 'SELECT * FROM public.aa_first';
+CREATE VIEW ai_of_function AS SELECT id, c FROM rows_of_table();
+CREATE SCHEMA other;
+CREATE TABLE other.child (id bigserial PRIMARY KEY, parent integer REFERENCES aa_first ON DELETE SET NULL, self bigint REFERENCES other.child (id));
+CREATE TABLE other.aa_first (id integer PRIMARY KEY);
+CREATE VIEW other.shadow AS SELECT a.id, b.c FROM other.aa_first a JOIN aa_first b USING (id);
+CREATE MATERIALIZED VIEW aa_kept AS SELECT x FROM ab_union;
+CREATE INDEX aa_kept_x ON aa_kept (x);
+ALTER TABLE other.child ADD CONSTRAINT late CHECK (id > 0) NOT VALID;
+ALTER TABLE ONLY other.child ALTER COLUMN parent SET STATISTICS 50;
+COMMENT ON INDEX aa_expression IS 'an index';
+COMMENT ON COLUMN zz_base.id IS 'of a view';
+COMMENT ON FUNCTION z_last(integer) IS 'adds one';
+COMMENT ON CONSTRAINT of_function ON aa_first IS 'a check';
+INSERT INTO aa_first (s, low) VALUES ('light', 1), ('x', 2);

@@ -26,6 +26,14 @@ pub(crate) struct MadeFunction {
     pub(crate) definition: FunctionDefinition,
 }
 
+impl MadeFunction {
+    /// Whether a call may have so many arguments.
+    pub(crate) fn takes(&self, arguments: usize) -> bool {
+        let needed = self.definition.arguments.iter().filter(|argument| argument.default.is_none()).count();
+        (needed..=self.definition.arguments.len()).contains(&arguments)
+    }
+}
+
 /// The functions that users have made, as the statement sees them for which the thread works.
 pub(crate) fn functions() -> Vec<MadeFunction> {
     match super::current().made_types.get() {

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use crate::values::types::{LETTER, NAME, OBJECT, OBJECT_VECTOR, SHORT_VECTOR, VARYING, of_catalog};
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 36] = [
+pub(super) const RELATIONS: [(&str, &str); 37] = [
     ("pg_range", "rngtypid e rngsubtype e rngmultitypid e rngcollation e rngsubopc e rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid e enumtypid e enumsortorder r enumlabel k"),
@@ -131,11 +131,12 @@ pub(super) const RELATIONS: [(&str, &str); 36] = [
         "oid e opcmethod e opcname k opcnamespace e opcowner e opcfamily e opcintype e opcdefault b opckeytype e",
     ),
     ("pg_opfamily", "oid e opfmethod e opfname k opfnamespace e opfowner e"),
+    ("pg_rewrite", "oid e rulename k ev_class e ev_type c ev_enabled c is_instead b ev_qual t ev_action t"),
     ("pg_views", "schemaname k viewname k viewowner k definition t"),
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 52] = [
+pub(super) const EMPTY: [(&str, &str); 51] = [
     ("pg_aggregate", "aggfnoid n aggkind c"),
     ("pg_auth_members", "oid n roleid e member e grantor e admin_option b"),
     ("pg_cast", "oid e castsource e casttarget e castfunc e castcontext c castmethod c"),
@@ -157,7 +158,6 @@ pub(super) const EMPTY: [(&str, &str); 52] = [
     ("pg_publication", "oid e pubname k pubowner e puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
     ("pg_publication_namespace", "oid e pnpubid e pnnspid e"),
     ("pg_publication_rel", "oid e prpubid e prrelid e prqual t prattrs v"),
-    ("pg_rewrite", "oid e rulename k ev_class e ev_type c ev_enabled c is_instead b ev_qual t ev_action t"),
     ("pg_rules", "schemaname k tablename k rulename k definition t"),
     ("pg_shdescription", "objoid e classoid e description t"),
     ("pg_statistic_ext", "oid e stxrelid e stxname k stxnamespace e stxowner e stxkeys v stxkind l"),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::cells::{Cell, Row};
 use super::objects::{FunctionObject, Objects};
-use super::oids::{DATABASE_OID, schema_oid};
+use super::oids::{DATABASE_OID, PUBLIC_OID, schema_oid};
 use super::types;
 use crate::error::Result;
 use crate::names::made_functions::entry;
@@ -56,7 +56,9 @@ pub(super) type Comments = BTreeMap<(Class, i64, i64), String>;
 /// The comments that there are.
 pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<Comments> {
     let mut remembered = tables.remembered()?;
-    let mut comments = BTreeMap::new();
+    // What PostgreSQL says of it before anybody else does.
+    let of_public = ((Class::Namespace, PUBLIC_OID, 0), "standard public schema".to_owned());
+    let mut comments = BTreeMap::from([of_public]);
     if remembered.is_empty() {
         return Ok(comments);
     }
@@ -82,7 +84,7 @@ pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<Comments> {
         let checks = types::checks_of(name, of_type);
         checks.for_each(|(oid, check)| note(Class::Constraint, (oid, 0), About::OfDomain(name, check)));
     }
-    for FunctionObject { oid, function } in &objects.functions {
+    for FunctionObject { oid, function, .. } in &objects.functions {
         let key = entry(&function.schema, &function.name, &function.types());
         note(Class::Function, (*oid, 0), About::Function(&key));
     }

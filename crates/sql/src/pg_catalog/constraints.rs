@@ -168,7 +168,7 @@ pub(super) fn referential_constraints(objects: &Objects) -> Vec<Row> {
 fn condition(table: &TableObject, check: &CheckObject, style: Style) -> String {
     let columns = table.table.schema().columns();
     let text = &check.check.condition;
-    parsed(text).map_or_else(|_| text.clone(), |expr| written(&expr, columns, style))
+    table.qualified(parsed(text).map_or_else(|_| text.clone(), |expr| written(&expr, columns, style)))
 }
 
 /// The definitions of all constraints by their numbers, plain and pretty, where these relations are found without their schemas.

@@ -12,9 +12,6 @@ use crate::names::name_in_text;
 use crate::names::schemas::{local, told};
 use Cell::{Number, Truth};
 
-/// The number of `pg_class`, of which relations are rows.
-const CLASS: i64 = 1259;
-
 /// Numbers of defaults start here, above those of tables and indexes.
 const FIRST_OID: i64 = 3 << 30;
 
@@ -29,17 +26,27 @@ fn expression(table: &TableObject, default: &ColumnDefault) -> Option<String> {
         .expression
         .as_deref()
         .filter(|_| default.identity.is_none() && !default.domain.as_ref().is_some_and(|domain| domain.fills))?;
-    let shown = shown(text, column, columns, Style::Plain);
+    let shown = table.qualified(shown(text, column, columns, Style::Plain));
     // PostgreSQL keeps no default that is NULL, whatever type is said.
     (!shown.starts_with("NULL::")).then_some(shown)
+}
+
+fn number(table: &TableObject, default: &ColumnDefault) -> i64 {
+    let number = table.oid * COLUMNS + i64::try_from(default.column).unwrap_or(0);
+    FIRST_OID + number % (1 << 30)
+}
+
+/// What fills the columns of a table: the number of it, that of its column from 1, and its expression as it is kept.
+pub(super) fn numbered(table: &TableObject) -> impl Iterator<Item = (i64, usize, &str)> {
+    let filling = table.defaults().iter().filter(|default| expression(table, default).is_some());
+    filling.filter_map(|default| Some((number(table, default), default.column + 1, default.expression.as_deref()?)))
 }
 
 /// The rows of `pg_attrdef`.
 pub(super) fn attribute_defaults(objects: &Objects) -> Vec<Row> {
     let row = |table: &TableObject, default: &ColumnDefault| -> Option<Row> {
-        let number = table.oid * COLUMNS + i64::try_from(default.column).unwrap_or(0);
         Some(vec![
-            ("oid", Number(FIRST_OID + number % (1 << 30))),
+            ("oid", Number(number(table, default))),
             ("adrelid", Number(table.oid)),
             ("adnum", count(default.column + 1)),
             ("adbin", Cell::Text(expression(table, default)?)),
@@ -74,21 +81,12 @@ fn owned(objects: &Objects) -> impl Iterator<Item = (&SequenceObject, &TableObje
     })
 }
 
-/// The rows of `pg_depend`: which sequences belong to columns.
-pub(super) fn dependencies(objects: &Objects) -> Vec<Row> {
-    let row = |(sequence, table, default): (&SequenceObject, &TableObject, &ColumnDefault)| -> Row {
+/// The sequences that belong to columns: with the table, the number of the column from 1, and PostgreSQL's letter for how they do.
+pub(super) fn owned_sequences(objects: &Objects) -> impl Iterator<Item = (i64, i64, usize, &'static str)> {
+    owned(objects).map(|(sequence, table, default)| {
         let kind = if default.identity.is_some() { "i" } else { "a" };
-        vec![
-            ("classid", Number(CLASS)),
-            ("objid", Number(sequence.oid)),
-            ("objsubid", Number(0)),
-            ("refclassid", Number(CLASS)),
-            ("refobjid", Number(table.oid)),
-            ("refobjsubid", count(default.column + 1)),
-            ("deptype", text(kind)),
-        ]
-    };
-    owned(objects).map(row).collect()
+        (sequence.oid, table.oid, default.column + 1, kind)
+    })
 }
 
 /// What `pg_get_serial_sequence` answers: the columns of tables with the sequences that belong to them.

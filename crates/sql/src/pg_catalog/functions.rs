@@ -20,7 +20,8 @@ use super::constraints;
 use super::defaults::SerialSequences;
 use super::objects::{FunctionObject, Objects, SequenceObject};
 use super::oids::{
-    NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, numbered_schemas, size_text, type_oid,
+    NO_RELATION, OWNER, OWNER_OID, PUBLIC_OWNER, PUBLIC_OWNER_OID, catalog_relation, catalog_relation_oid, format_type,
+    numbered_schemas, size_text, type_oid,
 };
 use super::properties::{self, Properties};
 use super::routines;
@@ -98,8 +99,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 21] = [
-    ("pg_get_userbyid", Answer::Text(OWNER)),
+const ALWAYS: [(&str, Answer); 20] = [
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("getdatabaseencoding", Answer::Text("UTF8")),
     ("pg_char_to_encoding", Answer::Number(6)),
@@ -170,6 +170,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_constraintdef", Answer::Definition(constraints)),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
         ("regclassout", Answer::RelationName(shown, names.clone())),
+        ("pg_get_userbyid", Answer::RelationName(roles(), BTreeMap::new())),
         ("regnamespaceout", Answer::RelationName(schemas, BTreeMap::new())),
         ("to_regclass", Answer::Relation(names)),
         ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
@@ -191,6 +192,11 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
     let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
     ALWAYS.into_iter().chain(of_routines).chain(own).map(function).collect()
+}
+
+/// The names of the roles.
+fn roles() -> BTreeMap<i64, String> {
+    BTreeMap::from([(OWNER_OID, OWNER.to_owned()), (PUBLIC_OWNER_OID, PUBLIC_OWNER.to_owned())])
 }
 
 /// Numbers from here on are of relations that are not the catalog's own.

@@ -19,9 +19,11 @@
 //! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints` | rows of those that have any |
 //! | `comments`, `statistics`, `collations` | likewise |
 //! | `opclasses` | operator classes and families, and those of indexes |
+//! | `dependencies`, `mentions` | `pg_depend`; what texts name |
+//! | `hidden`, `view_names` | texts whose names need schemas; queries of views by the names of their columns |
 //! | `routines` | functions in SQL: rows and definitions |
 //! | `functions`, `properties` | `pg_get_indexdef` and its like; what indexes can do |
-//! | `rewrite`, `nothing`, `sequence_json`, `tableoid`, `row_places` | queries in other words |
+//! | `rewrite`, `nothing`, `fields`, `sequence_json`, `tableoid`, `row_places` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
@@ -32,11 +34,15 @@ mod columns;
 mod comments;
 mod constraints;
 mod defaults;
+mod dependencies;
 mod devices;
 mod extensions;
+mod fields;
 mod functions;
 mod given_names;
+mod hidden;
 mod information;
+mod mentions;
 mod monitoring;
 mod nothing;
 mod objects;
@@ -53,6 +59,7 @@ pub(crate) mod system;
 mod tableoid;
 mod types;
 mod updatable;
+mod view_names;
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Queries that can't give a row, because their FROM needs one of a relation that never has any here.
+use std::collections::HashSet;
+
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
@@ -105,9 +107,12 @@ pub(super) fn empty_query(names: Vec<Ident>) -> Result<Query> {
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(SelectItem::UnnamedExpr(null)) = select.projection.pop()
     {
+        let mut taken = HashSet::new();
         let item = |(at, mut alias): (usize, Ident)| {
             // Two columns of one name are no problem for the client, but for the planner.
-            alias.value = format!("{}\0{at}", alias.value);
+            if !taken.insert(alias.value.clone()) {
+                alias.value = format!("{}\0{at}", alias.value);
+            }
             SelectItem::ExprWithAlias { expr: null.clone(), alias }
         };
         select.projection = names.into_iter().enumerate().map(item).collect();

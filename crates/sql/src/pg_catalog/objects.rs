@@ -4,6 +4,7 @@
 //! Tables and sequences have their own numbers, which never change. An index has none: its number comes from its name, which no
 //! other relation has, so that it is the same in one query as in the next.
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
@@ -12,7 +13,9 @@ use engine::{
     ViewDefinition,
 };
 
+use super::hidden::Hidden;
 use super::opclasses::{self, OperatorClass};
+use super::view_names::with_names;
 use crate::access::folded_parts;
 use crate::access::index_expressions::text::{column_names, parsed};
 use crate::access::index_expressions::write::{Style, in_list, written};
@@ -46,12 +49,15 @@ pub(super) struct Objects {
     /// The functions that users have made.
     pub(super) functions: Vec<FunctionObject>,
     path: SearchPath,
+    /// What of `public` this path does not find.
+    pub(super) hidden: Arc<Hidden>,
 }
 
 /// A function that a user has made.
 pub(super) struct FunctionObject {
     pub(super) oid: i64,
     pub(super) function: MadeFunction,
+    pub(super) hidden: Arc<Hidden>,
 }
 
 /// A table with its indexes, that of its key first.
@@ -73,6 +79,7 @@ pub(super) struct TableObject {
     pub(super) is_referenced: bool,
     /// The bytes that it takes without its indexes.
     pub(super) bytes: i64,
+    hidden: Arc<Hidden>,
 }
 
 /// An index.
@@ -151,13 +158,21 @@ pub(super) struct ViewObject {
     pub(super) query: String,
     check: Option<CheckOption>,
     other_types: Vec<(usize, u32)>,
+    hidden: Arc<Hidden>,
+}
+
+/// A query as `pg_get_viewdef` shows it, of a view that is this table.
+fn shown_query(query: &str, table: &Table, hidden: &Hidden) -> String {
+    let names: Vec<&str> = table.schema().columns().iter().map(|column| column.name.as_str()).collect();
+    format!(" {};", hidden.query(with_names(query, &names)))
 }
 
 impl ViewObject {
     fn of((key, table): (String, Table)) -> Option<ViewObject> {
         let ViewDefinition { query, other_types, check, .. } = table.view()?.clone();
         let name = local(&key).to_owned();
-        Some(ViewObject { oid: oid_of(&table), name, key, query, check, other_types, table })
+        let hidden = Arc::default();
+        Some(ViewObject { oid: oid_of(&table), name, key, query, check, other_types, table, hidden })
     }
 
     /// The value of its option `check_option`, if it has one.
@@ -170,7 +185,7 @@ impl ViewObject {
 
     /// The query as `pg_get_viewdef` shows it.
     pub(super) fn definition(&self) -> String {
-        format!(" {};", self.query)
+        shown_query(&self.query, &self.table, &self.hidden)
     }
 
     /// The number of a column's type, if no table has such columns.
@@ -203,12 +218,28 @@ impl Objects {
         let views = tables.views().into_iter().filter_map(ViewObject::of).collect();
         let types = made_types::all(tables);
         let functions = made_functions::all(tables).into_iter();
-        let functions = functions.map(|(function, kept)| FunctionObject { oid: oid_of(&kept), function }).collect();
+        let functions =
+            functions.map(|(function, kept)| FunctionObject { oid: oid_of(&kept), function, hidden: Arc::default() });
+        let functions = functions.collect();
         let plain = tables.plain().into_iter();
         let (path, mut schemas) = (tables.path().clone(), tables.made_schemas());
         schemas.extend(path.temporary().map(str::to_owned));
         let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
-        Objects { tables, sequences, views, schemas, types, functions, path }
+        let hidden = Arc::default();
+        let mut objects = Objects { tables, sequences, views, schemas, types, functions, path, hidden };
+        if !objects.path.is_plain() {
+            let hidden = Arc::new(Hidden::of(&objects));
+            objects.tables.iter_mut().for_each(|table| table.hidden = hidden.clone());
+            objects.views.iter_mut().for_each(|view| view.hidden = hidden.clone());
+            objects.functions.iter_mut().for_each(|function| function.hidden = hidden.clone());
+            objects.hidden = hidden;
+        }
+        objects
+    }
+
+    /// The number of the relation that the engine knows by this name, unless it is an index.
+    pub(super) fn number_of(&self, key: &str) -> Option<i64> {
+        self.relations().find(|(known, _)| *known == key).map(|(_, oid)| oid)
     }
 
     /// The path by which names without a schema are looked up.
@@ -243,7 +274,7 @@ impl Objects {
 
     /// The types that users have made, and the arrays of enums, by their numbers, as they are spelled.
     pub(super) fn made_types(&self) -> BTreeMap<i64, String> {
-        let mut names = BTreeMap::new();
+        let mut names: BTreeMap<i64, String> = self.hidden.extension_types().collect();
         for (key, of_type) in &self.types {
             let name = told(key, self.is_found_type(key));
             match of_type {
@@ -260,7 +291,7 @@ impl Objects {
     }
 
     /// Whether a type is found without its schema.
-    fn is_found_type(&self, key: &str) -> bool {
+    pub(super) fn is_found_type(&self, key: &str) -> bool {
         let is_type = |name: &str| self.types.iter().any(|(known, _)| known == name);
         self.path.names(local(key)).find(|name| is_type(name)).is_some_and(|first| first == key)
     }
@@ -299,8 +330,10 @@ impl Objects {
 
     /// The materialized views, each with its query as `pg_get_viewdef` shows it, and whether it is populated.
     pub(super) fn materialized(&self) -> impl Iterator<Item = (&TableObject, String, bool)> {
-        let of =
-            |table: &TableObject| table.materialized.as_ref().map(|of| (format!(" {};", of.query), of.is_populated));
+        let of = |table: &TableObject| {
+            let of = table.materialized.as_ref()?;
+            Some((shown_query(&of.query, &table.table, &table.hidden), of.is_populated))
+        };
         self.tables.iter().filter_map(move |table| of(table).map(|(query, is_populated)| (table, query, is_populated)))
     }
 
@@ -311,11 +344,15 @@ impl Objects {
 
     /// The names of all relations with their numbers.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.relations().chain(self.indexes().map(|(_, index)| (index.key.as_str(), index.oid)))
+    }
+
+    /// Those of all that are no indexes.
+    pub(super) fn relations(&self) -> impl Iterator<Item = (&str, i64)> {
         let tables = self.tables.iter().map(|table| (table.key.as_str(), table.oid));
         let sequences = self.sequences.iter().map(|sequence| (sequence.key.as_str(), sequence.oid));
-        let indexes = self.indexes().map(|(_, index)| (index.key.as_str(), index.oid));
         let views = self.views.iter().map(|view| (view.key.as_str(), view.oid));
-        tables.chain(sequences).chain(indexes).chain(views)
+        tables.chain(sequences).chain(views)
     }
 }
 
@@ -375,6 +412,7 @@ impl TableObject {
             is_referenced: !settings.referrers.is_empty(),
             bytes,
             table,
+            hidden: Arc::default(),
         }
     }
 
@@ -415,7 +453,7 @@ impl TableObject {
     /// The parts as a statement has them that makes the index: with the operator classes that are not those of the types.
     fn classed_parts(&self, index: &IndexObject, style: Style) -> Vec<String> {
         let class = |at: usize| match index.class(at).filter(|class| class.is_told(index.columns[at].data_type)) {
-            Some(class) => format!(" {}", class.name),
+            Some(class) => format!(" {}", class.told(&self.hidden)),
             None => String::new(),
         };
         let order = |at: usize| match index.definition.order(at) {
@@ -445,7 +483,13 @@ impl TableObject {
     /// An expression as `write` writes it; one that is not understood as the catalog has it.
     fn expression(&self, expression: &IndexExpression, style: Style, write: Write) -> String {
         let columns = self.table.schema().columns();
-        parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| write(&expr, columns, style))
+        let shown = parsed(&expression.text);
+        self.qualified(shown.map_or_else(|_| expression.text.clone(), |expr| write(&expr, columns, style)))
+    }
+
+    /// An expression with the schemas that its names need.
+    pub(super) fn qualified(&self, expression: String) -> String {
+        self.hidden.expression(expression)
     }
 
     /// The statement that would make an index.

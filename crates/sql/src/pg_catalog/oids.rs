@@ -21,6 +21,10 @@ pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";
 /// The owner of everything while there are no roles.
 pub(super) const OWNER: &str = "lstore";
 pub(super) const OWNER_OID: i64 = 10;
+
+/// The role that `public` belongs to in PostgreSQL, of which the database's owner is the one member.
+pub(super) const PUBLIC_OWNER: &str = "pg_database_owner";
+pub(super) const PUBLIC_OWNER_OID: i64 = 6171;
 pub(super) const CATALOG_OID: i64 = 11;
 pub(super) const PUBLIC_OID: i64 = 2200;
 pub(super) const INFORMATION_OID: i64 = 13_000;
@@ -125,6 +129,19 @@ pub(super) fn catalog_relation(oid: i64) -> Option<String> {
 
 /// Numbers of schemas that were made start here, above those of tables.
 const FIRST_SCHEMA_OID: i64 = 1 << 29;
+
+/// Numbers of the rules of views start here, above those of tables.
+const FIRST_RULE_OID: i64 = 1 << 27;
+
+/// The number of the rule that makes a relation a view.
+pub(super) fn rule_oid(view: i64) -> i64 {
+    FIRST_RULE_OID + view
+}
+
+/// The number of the type of a relation's rows. Relations have every other number.
+pub(super) fn row_type_oid(relation: i64) -> i64 {
+    relation + 1
+}
 
 /// The number of a schema.
 pub(super) fn schema_oid(schema: &str) -> i64 {

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use engine::{DataType, IndexMethod};
 
 use super::cells::{Cell, Row, text};
+use super::hidden::Hidden;
 use super::oids::{ANY_ARRAY, ANY_ENUM, ANY_RANGE, CATALOG_OID, OWNER_OID, PUBLIC_OID};
 use crate::values::pg_types;
 
@@ -189,6 +190,23 @@ fn schema_of(oid: i64) -> i64 {
 }
 
 impl OperatorClass {
+    /// The extension that brings it in PostgreSQL, if any does.
+    pub(super) fn extension(&self) -> Option<&'static str> {
+        match self.method {
+            _ if self.oid < FIRST_OF_EXTENSIONS => None,
+            IndexMethod::Gin => Some("pg_trgm"),
+            _ => Some("btree_gist"),
+        }
+    }
+
+    /// Its name as a definition says it.
+    pub(super) fn told(&self, hidden: &Hidden) -> String {
+        match self.extension() {
+            Some(_) => hidden.of_extension(self.name),
+            None => self.name.to_owned(),
+        }
+    }
+
     /// Whether a definition has to name it: it is not what a type has without a name.
     pub(super) fn is_told(&self, data_type: DataType) -> bool {
         // PostgreSQL has no default for addresses in a search tree but by an extension.
@@ -196,8 +214,22 @@ impl OperatorClass {
     }
 }
 
-/// The rows of `pg_opclass`.
-pub(super) fn classes() -> Vec<Row> {
+/// The classes of a database that has these extensions.
+fn there<'a>(given: &'a [&str]) -> impl Iterator<Item = &'static OperatorClass> + use<'a> {
+    ALL.iter().filter(|class| class.extension().is_none_or(|extension| given.contains(&extension)))
+}
+
+/// What of extensions is an operator class or family: the relation of which it is a row, its number, the extension.
+pub(super) fn members() -> impl Iterator<Item = (&'static str, i64, &'static str)> {
+    let of = |class: &'static OperatorClass| Some((class, class.extension()?));
+    let both = |(class, extension): (&OperatorClass, &'static str)| {
+        [("pg_opclass", class.oid, extension), ("pg_opfamily", class.family, extension)]
+    };
+    ALL.iter().filter_map(of).flat_map(both)
+}
+
+/// The rows of `pg_opclass`, of a database that has these extensions.
+pub(super) fn classes(given: &[&str]) -> Vec<Row> {
     let row = |class: &OperatorClass| -> Row {
         vec![
             ("oid", Number(class.oid)),
@@ -211,14 +243,14 @@ pub(super) fn classes() -> Vec<Row> {
             ("opckeytype", Number(class.key)),
         ]
     };
-    ALL.iter().map(row).collect()
+    there(given).map(row).collect()
 }
 
 /// The rows of `pg_opfamily`.
-pub(super) fn families() -> Vec<Row> {
+pub(super) fn families(given: &[&str]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut seen = Vec::new();
-    for class in ALL.iter() {
+    for class in there(given) {
         // A method of this database shares the families of the ordered classes.
         if seen.contains(&class.family) {
             continue;

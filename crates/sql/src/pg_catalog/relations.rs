@@ -20,11 +20,15 @@ use super::columns::{self, INFORMATION_PREFIX};
 use super::comments;
 use super::constraints::{self, numbers};
 use super::defaults;
+use super::dependencies;
 use super::extensions;
 use super::information;
 use super::monitoring;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
-use super::oids::{DATABASE_OID, OWNER, OWNER_OID, numbered_schemas, schema_oid, type_of};
+use super::oids::{
+    DATABASE_OID, OWNER, OWNER_OID, PUBLIC_OID, PUBLIC_OWNER, PUBLIC_OWNER_OID, numbered_schemas, row_type_oid,
+    rule_oid, schema_oid, type_of,
+};
 use super::opclasses;
 use super::routines;
 use super::statistics;
@@ -48,6 +52,9 @@ use Cell::{Number, Numbers, Texts, Truth};
 /// The number of the access method of tables.
 const HEAP: i64 = 2;
 
+/// Relations that have more rows where the database has some extension.
+const OF_EXTENSIONS: [&str; 4] = ["pg_type", "pg_depend", "pg_opclass", "pg_opfamily"];
+
 /// See [`super::relation`].
 pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
     let Some((known, columns)) = columns::columns(name) else { return Ok(None) };
@@ -64,12 +71,22 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
                 let remembered = remembered(&db)?.into_iter().collect();
                 settings.iter().map(|(name, value)| setting(name, value, &remembered)).collect()
             }
-            false if known == "pg_extension" => extensions::made(&tables)?,
-            false if known == "pg_type" => types::types(&objects(), &extensions::names(&tables)?),
+            false if known == "pg_extension" => extensions::made(&tables, &objects())?,
+            false if OF_EXTENSIONS.contains(&known) => {
+                let objects = objects();
+                let given = extensions::names(&tables, &objects)?;
+                match known {
+                    "pg_type" => types::types(&objects, &given),
+                    "pg_depend" => dependencies::rows(&objects, &given),
+                    "pg_opclass" => opclasses::classes(&given),
+                    _ => opclasses::families(&given),
+                }
+            }
             false if known == "pg_available_extensions" => extensions::available(&tables)?,
             false if known == "pg_description" => {
-                let mut described = comments::descriptions(&objects(), &tables)?;
-                described.extend(extensions::descriptions(&tables)?);
+                let objects = objects();
+                let mut described = comments::descriptions(&objects, &tables)?;
+                described.extend(extensions::descriptions(&tables, &objects)?);
                 described
             }
             false if known == "pg_stat_activity" => activity::facts(&db).into_iter().map(session).collect(),
@@ -155,19 +172,18 @@ fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
         "pg_class" => classes(&objects()),
         "pg_constraint" => constraints::rows(&objects()),
         "pg_database" => vec![database()],
-        "pg_depend" => defaults::dependencies(&objects()),
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
         "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
-        "pg_opclass" => opclasses::classes(),
-        "pg_opfamily" => opclasses::families(),
         "pg_namespace" => {
+            let owner = |oid| if oid == PUBLIC_OID { PUBLIC_OWNER_OID } else { OWNER_OID };
             let row =
-                |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
+                |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(owner(oid)))];
             numbered_schemas(&objects()).map(row).collect()
         }
         "pg_language" => routines::languages(),
         "pg_proc" => routines::rows(&objects()),
-        "pg_roles" => vec![role()],
+        "pg_rewrite" => rules(&objects()),
+        "pg_roles" => vec![role(OWNER, OWNER_OID, true), role(PUBLIC_OWNER, PUBLIC_OWNER_OID, false)],
         "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
         "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),
         "pg_matviews" => objects().materialized().map(materialized_row).collect(),
@@ -332,7 +348,9 @@ fn class(oid: i64, key: &str, kind: &str, method: i64, width: usize) -> Row {
         ("relispopulated", Truth(true)),
         ("relreplident", text(if matches!(kind, "r" | "m") { "d" } else { "n" })),
     ]);
-    let zeros = ["reltype", "reloftype", "reltablespace", "relpages", "relallvisible", "reltoastrelid", "relchecks"];
+    let row_type = if matches!(kind, "r" | "v" | "m") { row_type_oid(oid) } else { 0 };
+    row.push(("reltype", Number(row_type)));
+    let zeros = ["reloftype", "reltablespace", "relpages", "relallvisible", "reltoastrelid", "relchecks"];
     row.extend(zeros.into_iter().chain(["relrewrite", "relfrozenxid", "relminmxid"]).map(|name| (name, Number(0))));
     let no = ["relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"];
     row.extend(no.into_iter().chain(["relforcerowsecurity", "relispartition"]).map(|name| (name, Truth(false))));
@@ -491,12 +509,24 @@ fn zones() -> Vec<Row> {
     zone::all(wall_time()).into_iter().map(row).collect()
 }
 
-fn role() -> Row {
-    let mut row = vec![("oid", Number(OWNER_OID)), ("rolname", text(OWNER)), ("rolconnlimit", Number(-1))];
-    let may = ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolbypassrls"];
-    row.extend(may.map(|name| (name, Truth(true))));
-    row.push(("rolreplication", Truth(false)));
+fn role(name: &str, number: i64, may_all: bool) -> Row {
+    let mut row = vec![("oid", Number(number)), ("rolname", text(name)), ("rolconnlimit", Number(-1))];
+    let may = ["rolsuper", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolbypassrls"];
+    row.extend(may.map(|name| (name, Truth(may_all))));
+    row.extend([("rolinherit", Truth(true)), ("rolreplication", Truth(false))]);
     row
+}
+
+/// The rules that make relations views.
+fn rules(objects: &Objects) -> Vec<Row> {
+    let views = objects.views.iter().map(|view| view.oid);
+    let materialized = objects.tables.iter().filter(|table| table.materialized.is_some()).map(|table| table.oid);
+    let row = |view| -> Row {
+        let mut row = vec![("oid", Number(rule_oid(view))), ("rulename", text("_RETURN")), ("ev_class", Number(view))];
+        row.extend([("ev_type", text("1")), ("ev_enabled", text("O")), ("is_instead", Truth(true))]);
+        row
+    };
+    views.chain(materialized).map(row).collect()
 }
 
 fn user() -> Row {

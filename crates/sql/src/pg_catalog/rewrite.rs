@@ -3,14 +3,14 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function,
-    FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, TableWithJoins,
-    Value, VisitorMut,
+    Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind, Query,
+    Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value, VisitorMut,
 };
 
 use super::calls::{arguments, call, catalog_name, quoted_text, take, text};
 use super::columns::{INFORMATION_PREFIX, columns};
+use super::fields::{fields_of, letter_of_name};
 use super::functions::NAME_LIST;
 use super::given_names::{bare_sequence_name, gives_name, is_number, lists_names, number_of_given};
 use super::nothing::{empty_query, has_aggregate, nothing};
@@ -170,7 +170,7 @@ impl Rewrite<'_> {
     fn function(&mut self, function: &mut Function) -> Result<Option<Expr>> {
         let Some(name) = function_name(&function.name) else { return Ok(None) };
         let answer = match name.as_str() {
-            "version" => Some(text(concat!("PostgreSQL 16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"))),
+            "version" => Some(text(concat!("PostgreSQL 15.6 (lstore ", env!("CARGO_PKG_VERSION"), ")"))),
             "current_database" | "current_catalog" => Some(text(CATALOG)),
             "current_schema" => {
                 let first = self.tables.path().schemas(self.tables).into_iter().next();
@@ -340,7 +340,9 @@ impl Rewrite<'_> {
             Expr::Exists { subquery, negated } if nothing(&subquery.body).is_some() => {
                 *expr = Expr::value(Value::Boolean(*negated));
             }
-            Expr::Subquery(query) if nothing(&query.body).is_none() => match sequence_json::of_a_column(query)? {
+            // Its type is that of what stands beside it.
+            Expr::Subquery(query) if nothing(&query.body).is_some() => *expr = Expr::value(Value::Null),
+            Expr::Subquery(query) => match sequence_json::of_a_column(query)? {
                 Some(json) => *expr = json,
                 None => one_row(query)?,
             },
@@ -373,20 +375,18 @@ impl Rewrite<'_> {
                     *expr = call(&format!("\"{NAME_LIST}\""), vec![take(expr)])?;
                 }
             }
-            Expr::BinaryOp { op, .. } => {
-                if let BinaryOperator::PGCustomBinaryOperator(parts) = op
-                    && let Some(plain) = plain_operator(parts.last().map_or("", String::as_str))
-                {
-                    *op = plain;
-                }
-            }
             Expr::CompoundIdentifier(parts) => {
                 let is_of_information = parts.len() == 3 && fold(&parts[0]) == "information_schema";
                 if is_of_information {
                     parts.remove(0);
                 }
             }
-            Expr::CompoundFieldAccess { root, access_chain } => fields_of(root, access_chain),
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                fields_of(root, access_chain);
+                if let Some(letter) = letter_of_name(root, access_chain)? {
+                    *expr = letter;
+                }
+            }
             Expr::Cast { .. } => return self.cast(expr),
             _ => {}
         }
@@ -482,27 +482,6 @@ fn asks_for_rare_types(conditions: &[CaseWhen]) -> bool {
     is_kind && quoted_text(right).is_some_and(|kind| kind == "d" || kind == "c")
 }
 
-/// `(row).field` as the planner has it; `table.column[1]`, which looks like it, is of a column.
-fn fields_of(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
-    let mut parts = match root {
-        Expr::Identifier(ident) => vec![ident.clone()],
-        Expr::CompoundIdentifier(parts) => parts.clone(),
-        _ => Vec::new(),
-    };
-    while let (false, Some(AccessExpr::Dot(Expr::Identifier(field)))) = (parts.is_empty(), chain.first()) {
-        parts.push(field.clone());
-        chain.remove(0);
-    }
-    if parts.len() > 1 {
-        *root = Expr::CompoundIdentifier(parts);
-    }
-    for access in chain {
-        if let AccessExpr::Dot(Expr::Identifier(field)) = access {
-            *access = AccessExpr::Subscript(Subscript::Index { index: text(&fold(field)) });
-        }
-    }
-}
-
 /// A query that is a value and reads a relation of the catalog gives one row at most, which the planner does not know.
 pub(super) fn one_row(query: &mut Query) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
@@ -530,18 +509,6 @@ fn no_texts() -> Result<Expr> {
         Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
         _ => Ok(Expr::value(Value::Null)),
     }
-}
-
-fn plain_operator(sign: &str) -> Option<BinaryOperator> {
-    Some(match sign {
-        "~" => BinaryOperator::PGRegexMatch,
-        "~*" => BinaryOperator::PGRegexIMatch,
-        "!~" => BinaryOperator::PGRegexNotMatch,
-        "!~*" => BinaryOperator::PGRegexNotIMatch,
-        "=" => BinaryOperator::Eq,
-        "<>" => BinaryOperator::NotEq,
-        _ => return None,
-    })
 }
 
 fn flow(done: Result<()>) -> ControlFlow<SqlError> {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use engine::{DataType, FunctionBody, FunctionResult, FunctionVolatility, schema_and_name};
+use engine::{Column, DataType, FunctionBody, FunctionResult, FunctionVolatility, schema_and_name};
 
 use super::cells::{Cell, Row, count, text};
 use super::objects::{FunctionObject, Objects};
-use super::oids::{OWNER_OID, schema_oid};
+use super::oids::{OWNER_OID, row_type_oid, schema_oid};
+use crate::access::default_expressions::shown as shown_default;
+use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::MadeFunction;
 use crate::names::made_functions::is_alike;
@@ -142,8 +144,7 @@ fn result_number(result: &FunctionResult, objects: &Objects) -> i64 {
             _ => RECORD,
         },
         FunctionResult::Nothing => VOID,
-        // Rows of tables have no types of their own here.
-        FunctionResult::RowOf(table) => objects.names().find(|(name, _)| name == table).map_or(RECORD, |(_, oid)| oid),
+        FunctionResult::RowOf(table) => objects.number_of(table).map_or(RECORD, row_type_oid),
     }
 }
 
@@ -158,11 +159,28 @@ impl FunctionObject {
             };
             let name = if part.name.is_empty() { String::new() } else { format!("{} ", quoted(&part.name)) };
             let default = part.default.as_ref().filter(|_| is_whole);
-            let default = default.map_or(String::new(), |default| format!(" DEFAULT {default}"));
-            format!("{mode}{name}{}{default}", shown_name(part.data_type))
+            let told = |default: &String| {
+                let value = Column::new("value", part.data_type);
+                self.hidden.expression(shown_default(default, &value, &[], Style::Plain))
+            };
+            let default = default.map_or(String::new(), |default| format!(" DEFAULT {}", told(default)));
+            format!("{mode}{name}{}{default}", self.type_name(part.data_type))
         };
         let parts = parts(self);
         parts.iter().filter(|part| part.mode != "t").map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    fn type_name(&self, data_type: DataType) -> String {
+        self.hidden.type_name(shown_name(data_type))
+    }
+
+    /// The types of its arguments and of what it gives.
+    pub(super) fn types(&self) -> Vec<DataType> {
+        let value = match &self.function.definition.result {
+            FunctionResult::Value(data_type) => Some(*data_type),
+            _ => None,
+        };
+        parts(self).into_iter().map(|part| part.data_type).chain(value).collect()
     }
 
     /// What it gives, as a definition says it.
@@ -171,15 +189,15 @@ impl FunctionObject {
         let of = match &definition.result {
             FunctionResult::Table(columns) => {
                 let column =
-                    |(name, data_type): &(String, DataType)| format!("{} {}", quoted(name), shown_name(*data_type));
+                    |(name, data_type): &(String, DataType)| format!("{} {}", quoted(name), self.type_name(*data_type));
                 return format!("TABLE({})", columns.iter().map(column).collect::<Vec<_>>().join(", "));
             }
-            FunctionResult::Value(data_type) => shown_name(*data_type),
+            FunctionResult::Value(data_type) => self.type_name(*data_type),
             FunctionResult::Out(columns) => match &columns[..] {
-                [(_, data_type)] => shown_name(*data_type),
+                [(_, data_type)] => self.type_name(*data_type),
                 _ => "record".to_owned(),
             },
-            FunctionResult::RowOf(table) => spelled(table),
+            FunctionResult::RowOf(table) => self.hidden.relation(spelled(table)),
             FunctionResult::Nothing => "void".to_owned(),
         };
         if definition.returns_set { format!("SETOF {of}") } else { of }
@@ -190,8 +208,11 @@ impl FunctionObject {
         let definition = &self.function.definition;
         match definition.form {
             FunctionBody::Text => definition.body.clone(),
-            FunctionBody::Return => format!("RETURN {}", definition.body),
-            FunctionBody::Atomic => format!("BEGIN ATOMIC\n {}\nEND", definition.body),
+            FunctionBody::Return => format!("RETURN {}", self.hidden.expression(definition.body.clone())),
+            FunctionBody::Atomic => {
+                let statements = definition.body.split(';').map(|one| self.hidden.query(one.to_owned()));
+                format!("BEGIN ATOMIC\n {}\nEND", statements.collect::<Vec<_>>().join(";"))
+            }
         }
     }
 

@@ -4,14 +4,15 @@ use engine::{Column, DataType, DomainDefinition, EnumDefinition, RangeKind, Type
 
 use super::cells::{Cell, Row, count, text};
 use super::collations::{self, C_COLLATION};
+use super::hidden::Hidden;
 use super::objects::Objects;
-use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID, format_type, schema_oid, type_of};
+use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID, format_type, row_type_oid, schema_oid, type_of};
 use crate::access::default_expressions::shown;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::CATALOG;
 use crate::values::pg_types::{
-    BOX, BPCHAR, CITEXT, NAME, RANGES, TEXT, TYPES, VARCHAR, extension_of, internal_name, number_of,
+    BOX, BPCHAR, CITEXT, NAME, NUMERIC, RANGES, TEXT, TYPES, VARCHAR, extension_of, internal_name, number_of,
 };
 use Cell::{Number, Truth};
 
@@ -25,6 +26,8 @@ struct Told {
     kind: &'static str,
     element: u32,
     array: u32,
+    /// The relation whose rows are of it.
+    relation: i64,
 }
 
 /// The number of the collation that values of a type have, or arrays of them, if no other one is said.
@@ -47,11 +50,13 @@ impl Told {
         row.extend([("typdelim", text(delimiter)), ("typcategory", text(self.category))]);
         row.extend([("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
         row.extend([("typelem", Number(element)), ("typarray", Number(array))]);
-        row.extend(["typrelid", "typndims"].map(|name| (name, Number(0))));
+        row.extend([("typrelid", Number(self.relation)), ("typndims", Number(0))]);
         row.push(("typcollation", Number(collation_of(if self.element > 0 { self.element } else { self.number }))));
         row.push(("typalign", text("i")));
-        row.push(("typstorage", text(if length < 0 { "x" } else { "p" })));
+        let storage = if self.number == NUMERIC { "m" } else { "x" };
+        row.push(("typstorage", text(if length < 0 { storage } else { "p" })));
         let input = match self.kind {
+            "c" => "record_in",
             "e" => "enum_in",
             "d" => "domain_in",
             "r" => "range_in",
@@ -79,7 +84,7 @@ pub(super) fn types(objects: &Objects, given: &[&str]) -> Vec<Row> {
     let told = |number, name: String, length, category, [element, array]: [u32; 2]| {
         let kind = if category == RANGES { "r" } else { "b" };
         let schema = if extension_of(number).is_some() { PUBLIC_OID } else { CATALOG_OID };
-        Told { number, name, schema, length, category, kind, element, array }.plain()
+        Told { number, name, schema, length, category, kind, element, array, relation: 0 }.plain()
     };
     let known = || TYPES.iter().filter(|known| extension_of(known.number).is_none_or(is_here));
     let plain =
@@ -88,34 +93,49 @@ pub(super) fn types(objects: &Objects, given: &[&str]) -> Vec<Row> {
     let arrays = arrays.map(|known| told(known.array, format!("_{}", known.name), -1, "A", [known.number, 0]));
     let made = objects.types.iter().flat_map(|(name, of_type)| match of_type {
         TypeDefinition::Enum(labels) => of_enum(name, labels),
-        TypeDefinition::Domain(domain) => vec![of_domain(name, domain)],
+        TypeDefinition::Domain(domain) => vec![of_domain(name, domain, &objects.hidden)],
     });
-    plain.chain(arrays).chain(made).collect()
+    let tables = objects.tables.iter().map(|table| (table.key.as_str(), table.oid));
+    let relations = tables.chain(objects.views.iter().map(|view| (view.key.as_str(), view.oid)));
+    plain.chain(arrays).chain(made).chain(relations.map(of_rows)).collect()
+}
+
+/// The type of a relation's rows.
+fn of_rows((key, relation): (&str, i64)) -> Row {
+    let (schema, name) = schema_and_name(key);
+    let (name, schema) = (name.to_owned(), schema_oid(schema));
+    let number = u32::try_from(row_type_oid(relation)).unwrap_or(0);
+    let (category, kind) = ("C", "c");
+    Told { number, name, schema, length: -1, category, kind, element: 0, array: 0, relation }.plain()
 }
 
 fn of_enum(name: &str, labels: &EnumDefinition) -> Vec<Row> {
     let (schema, local) = schema_and_name(name);
     let (number, array, schema) = (labels.of.number(), labels.of.array_number(), schema_oid(schema));
     let name = local.to_owned();
-    let plain = Told { number, name, schema, length: 4, category: "E", kind: "e", element: 0, array };
+    let plain = Told { number, name, schema, length: 4, category: "E", kind: "e", element: 0, array, relation: 0 };
     let name = format!("_{local}");
-    let arrays = Told { number: array, name, schema, length: -1, category: "A", kind: "b", element: number, array: 0 };
+    let (category, kind, element) = ("A", "b", number);
+    let arrays = Told { number: array, name, schema, length: -1, category, kind, element, array: 0, relation: 0 };
     vec![plain.plain(), arrays.plain()]
 }
 
-fn of_domain(name: &str, domain: &DomainDefinition) -> Row {
+fn of_domain(name: &str, domain: &DomainDefinition, hidden: &Hidden) -> Row {
     let (schema, local) = schema_and_name(name);
     let (base, modifier) = type_of(domain.base);
     let known = crate::values::pg_types::of_column(domain.base);
     let (number, schema, name) = (domain.number, schema_oid(schema), local.to_owned());
     let (length, category) = (known.length, known.category);
-    let told = Told { number, name, schema, length, category, kind: "d", element: 0, array: 0 };
+    let told = Told { number, name, schema, length, category, kind: "d", element: 0, array: 0, relation: 0 };
     let mut row = told.row();
     row.retain(|(name, _)| *name != "typcollation");
     row.push(("typcollation", Number(collation_of(known.number))));
     row.extend([("typbasetype", Number(base)), ("typtypmod", Number(modifier))]);
     row.push(("typnotnull", Truth(domain.not_null)));
-    row.extend(domain.default.as_deref().map(|default| ("typdefault", Cell::Text(default_of(domain, default)))));
+    if let Some(default) = domain.default.as_deref() {
+        let default = hidden.expression(default_of(domain, default));
+        row.extend(["typdefault", "typdefaultbin"].map(|name| (name, text(&default))));
+    }
     row
 }
 
@@ -160,6 +180,15 @@ pub(super) fn labels(objects: &Objects) -> Vec<Row> {
 
 /// A check of a domain: the domain's name and what it is, name and text of the check.
 type DomainCheck<'a> = (&'a str, &'a DomainDefinition, &'a str, &'a str);
+
+/// The number of the type that a user has made, if a type of columns is one, or has items of it.
+pub(super) fn made_number(data_type: DataType) -> Option<i64> {
+    match data_type {
+        DataType::Enum(of) => Some(of.number().into()),
+        DataType::Array(item) => made_number(item.data_type()),
+        _ => None,
+    }
+}
 
 /// The number of a type that a user has made.
 pub(super) fn number(of_type: &TypeDefinition) -> i64 {
@@ -235,7 +264,8 @@ pub(super) fn constraints(objects: &Objects) -> Vec<Row> {
 /// The definitions of the constraints of domains by their numbers, plain and pretty.
 pub(super) fn definitions(objects: &Objects) -> Vec<(i64, [String; 2])> {
     let of = |(domain, definition, check, condition): DomainCheck<'_>| {
-        let shown = |style| format!("CHECK ({})", self::condition(definition, condition, style));
+        let shown =
+            |style| format!("CHECK ({})", objects.hidden.expression(self::condition(definition, condition, style)));
         (constraint_oid(domain, check), [Style::Plain, Style::Pretty].map(shown))
     };
     checks(objects).into_iter().map(of).collect()

@@ -2,8 +2,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Statement,
-    Value,
+    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SelectItem, SetExpr,
+    Statement, Value,
 };
 
 use crate::error::Result;
@@ -14,8 +14,12 @@ use crate::syntax::template::template;
 use crate::syntax::visit::{self, Found};
 use crate::values::text::text_value;
 
-/// Carries out what a query of nothing else asks for, and puts the new values into the query.
+/// Carries out what a query of nothing else asks for, or each row of one, and puts the new values into the query.
 pub(crate) fn apply(session: &mut Session, query: &mut Query, source: &Source) -> Result<()> {
+    if let Some(arguments) = asked_by_rows(query) {
+        *query = of_rows(session, query.clone(), arguments.map(|argument| as_text(argument.clone())), source)?;
+        return Ok(());
+    }
     each(query, |arguments| {
         let mut values = arguments.into_iter().map(|argument| match literal(argument) {
             Some(value) => Ok(value),
@@ -30,7 +34,50 @@ pub(crate) fn apply(session: &mut Session, query: &mut Query, source: &Source) -
 
 /// Prepares the query for its columns, without carrying anything out.
 pub(crate) fn describe(query: &mut Query) -> Result<()> {
+    if let Some([_, value, _]) = asked_by_rows(query) {
+        let value = as_text(value.clone());
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = vec![SelectItem::UnnamedExpr(value)];
+        }
+        return Ok(());
+    }
     each(query, |[_, value, _]| Ok(literal(value).unwrap_or_default()))
+}
+
+/// The arguments, if a query asks with each row that it reads, and for nothing else.
+fn asked_by_rows(query: &Query) -> Option<[&Expr; 3]> {
+    match query.body.as_ref() {
+        SetExpr::Select(select) if !select.from.is_empty() => match &select.projection[..] {
+            [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] => asked(expr),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Carries out what the rows of a query ask for, and returns a query of the new values.
+fn of_rows(session: &mut Session, mut query: Query, arguments: [Expr; 3], source: &Source) -> Result<Query> {
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let named = arguments.into_iter().zip(["name", "value", "is_local"]);
+        let item = |(expr, alias)| SelectItem::ExprWithAlias { expr, alias: Ident::new(alias) };
+        select.projection = named.map(item).collect();
+    }
+    let mut asked = Vec::new();
+    for batch in session.plan(Statement::Query(Box::new(query)), source)?.start()? {
+        let batch = batch?;
+        let text = |row, column: usize| text_value(batch.column(column), row).unwrap_or_default();
+        asked.extend((0..batch.num_rows()).map(|row| [0, 1, 2].map(|column| text(row, column))));
+    }
+    let mut values = Vec::with_capacity(asked.len());
+    for [name, value, is_local] in asked {
+        let value = session.set_named(&name, &value, matches!(is_local.as_str(), "true" | "t"))?;
+        values.push(format!("('{}'::text)", value.replace('\'', "''")));
+    }
+    let (rows, none) = match values.is_empty() {
+        true => ("(NULL::text)".to_owned(), " WHERE FALSE"),
+        false => (values.join(", "), ""),
+    };
+    Ok(*template(&format!("SELECT * FROM (VALUES {rows}) AS \"v\"(\"set_config\"){none}"))?)
 }
 
 /// The text of an expression that reads no column, which is empty for NULL.

@@ -1,4 +1,4 @@
-//! Texts with numbers of characters, intervals with digits, and arrays of arguments, brought into words that the parser's library reads,
+//! Texts with numbers of characters, intervals with digits, arrays of arguments, and operators with their schemas, brought into words that the parser's library reads,
 //! among the tokens of a statement:
 //!
 //! ```text
@@ -7,6 +7,7 @@
 //! U&"d\0061t"                        ->  "dat"
 //! interval(3) '1.5'                  ->  interval '1.5' SECOND(3)
 //! f(a, VARIADIC b)                   ->  f(a, "\0variadic" => b)
+//! a OPERATOR(public.<>) b            ->  a <> b
 //! COMMENT ON TABLE t IS $$it's$$     ->  COMMENT ON TABLE t IS 'it''s'
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -34,6 +35,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Res
                 variadic(tokens, at);
             }
             Token::Word(_) if keyword(&tokens[at]) == Keyword::INTERVAL => digits_behind(tokens, at),
+            Token::Word(_) if keyword(&tokens[at]) == Keyword::OPERATOR => operator_behind(tokens, at),
             // The library takes no other texts for those of comments.
             Token::DollarQuotedString(text) if is_comment => {
                 tokens[at].token = Token::SingleQuotedString(text.value.clone());
@@ -156,6 +158,28 @@ fn digits_behind(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     }
 }
 
+/// The operator that `OPERATOR(schema.sign)` names, of the catalog or of `public`, where extensions have theirs.
+fn operator_behind(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let next: Vec<usize> = following(tokens, at).take(5).collect();
+    let schema = |at: usize| match &tokens[at].token {
+        Token::Word(word) => ["pg_catalog", "public"].contains(&word.value.to_lowercase().as_str()),
+        _ => false,
+    };
+    let is = |at: usize, token: &Token| tokens[at].token == *token;
+    let sign = match next[..] {
+        [open, sign, close, ..] if is(open, &Token::LParen) && is(close, &Token::RParen) => Some((sign, close)),
+        [open, name, dot, sign, close] if is(open, &Token::LParen) && is(close, &Token::RParen) => {
+            (schema(name) && is(dot, &Token::Period)).then_some((sign, close))
+        }
+        _ => None,
+    };
+    let is_word = |at: usize| matches!(tokens[at].token, Token::Word(_) | Token::Number(..));
+    if let Some((sign, close)) = sign.filter(|(sign, _)| !is_word(*sign)) {
+        let sign = tokens[sign].clone();
+        tokens.splice(at..=close, [sign]);
+    }
+}
+
 /// `VARIADIC` before the last argument of a call.
 fn variadic(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     let before = (0..at).rev().find(|at| crate::syntax::tokens::is_sign(&tokens[*at]));
@@ -194,6 +218,13 @@ mod tests {
         for wrong in [r"\00", r"\zzzz", r"\D83D", r"\0000", r"\DE00", r"\+110000"] {
             assert!(decoded(wrong, '\\').is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn operators_are_known_without_their_schemas() {
+        assert_eq!(spelled("a OPERATOR(pg_catalog.~) b"), "a ~ b");
+        assert_eq!(spelled("(a OPERATOR ( public . <> ) b)"), "(a <> b)");
+        assert_eq!(spelled("a OPERATOR(=) b OPERATOR(other.=) c"), "a = b OPERATOR(other.=) c");
     }
 
     #[test]
