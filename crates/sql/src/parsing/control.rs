@@ -71,6 +71,11 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
     };
+    if word(0) == Keyword::PREPARE && word(1) == Keyword::TRANSACTION {
+        let hint = "There are no prepared transactions; those of a session end with it.";
+        let error = SqlError::new("55000", "prepared transactions are disabled").hint(hint);
+        return Err(error.at(source.find_word("prepare")));
+    }
     let starts_control = match word(0) {
         Keyword::BEGIN
         | Keyword::COMMIT

@@ -1,7 +1,7 @@
-//! What the texts of the catalog (queries of views, bodies of functions, defaults, conditions) name without saying its schema, and where.
+//! What the texts of the catalog (queries of views, bodies of functions, defaults, conditions) name, and where.
 //!
-//! A text that is kept names things of `public` without their schema and all others with theirs. Two questions are answered by that: on what
-//! an object depends (`dependencies`), and how its text is told where the search path does not find `public` (`hidden`).
+//! A text that is kept names things of `public` without their schema and all others with theirs. Two questions are answered by that: on
+//! what an object depends (`dependencies`), and how its text is told where the search path does not find `public` (`hidden`).
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{

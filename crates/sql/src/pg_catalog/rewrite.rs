@@ -29,6 +29,7 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::{WalkMut, walk_expressions};
+use crate::values::types::built_in;
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
@@ -322,6 +323,7 @@ impl Rewrite<'_> {
             }
             // Numbers are compared as such.
             Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
+                self.compared_types(left, right)?;
                 for side in [left, right] {
                     if let Expr::Cast { expr: inner, data_type, .. } = side.as_mut()
                         && reg_type(data_type).is_some_and(|to| to != "regproc")
@@ -361,6 +363,28 @@ impl Rewrite<'_> {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// What `pg_typeof` tells beside a type: the numbers of both.
+    fn compared_types(&self, left: &mut Expr, right: &mut Expr) -> Result<()> {
+        let is_type = |expr: &Expr| match expr {
+            Expr::Cast { data_type, .. } => reg_type(data_type).as_deref() == Some("regtype"),
+            other => is_type_of(other),
+        };
+        if !(is_type_of(left) && is_type(right) || is_type(left) && is_type_of(right)) {
+            return Ok(());
+        }
+        for side in [left, right] {
+            let inner = match side {
+                Expr::Cast { expr, .. } => take(expr),
+                _ => take(side),
+            };
+            *side = match self.number(&inner, "regtype")? {
+                Some(number) => number,
+                None => call("to_regtype", vec![inner])?,
+            };
         }
         Ok(())
     }
@@ -409,8 +433,8 @@ impl Rewrite<'_> {
             SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => item.as_mut(),
             plain => plain,
         };
-        if let SqlType::Custom(name, _) = &*plain
-            && let Some(name) = catalog_name(name)
+        if let SqlType::Custom(custom, modifiers) = &*plain
+            && let Some(name) = catalog_name(custom)
         {
             *plain = match name.as_str() {
                 "oid" | "int8" | "xid" => SqlType::BigInt(None),
@@ -418,7 +442,10 @@ impl Rewrite<'_> {
                 "int4" => SqlType::Integer(None),
                 "bool" => SqlType::Boolean,
                 "text" | "name" | "char" => SqlType::Text,
-                _ => return Ok(()),
+                _ => match built_in(custom, modifiers) {
+                    Some(found) => found,
+                    None => return Ok(()),
+                },
             };
         }
         Ok(())
@@ -480,6 +507,15 @@ fn asks_for_rare_types(conditions: &[CaseWhen]) -> bool {
     let is_kind =
         matches!(&**left, Expr::CompoundIdentifier(parts) if parts.last().is_some_and(|l| fold(l) == "typtype"));
     is_kind && quoted_text(right).is_some_and(|kind| kind == "d" || kind == "c")
+}
+
+/// Whether an expression asks for the type of a value.
+fn is_type_of(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { expr, data_type, .. } => reg_type(data_type).as_deref() == Some("regtype") && is_type_of(expr),
+        Expr::Function(function) => catalog_name(&function.name).is_some_and(|name| name == "pg_typeof"),
+        _ => false,
+    }
 }
 
 /// A query that is a value and reads a relation of the catalog gives one row at most, which the planner does not know.

@@ -1,7 +1,7 @@
 //! The query of a view with the names of the view's columns: `CREATE VIEW v (n) AS SELECT id FROM t` is told as `SELECT id AS n FROM t`.
 use std::ops::Range;
 
-use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
+use datafusion::sql::sqlparser::ast::{Select, SelectItem, SetExpr};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use crate::names::headings::heading;
@@ -23,7 +23,7 @@ pub(super) fn with_names(text: &str, names: &[&str]) -> String {
         return text.to_owned();
     }
     let source = Source::new(text);
-    match items(&query, select, &source).filter(|items| items.len() == names.len()) {
+    match items(select, &source).filter(|items| items.len() == names.len()) {
         Some(items) => edited(text, select, &items, names),
         None => around(text, names),
     }
@@ -55,16 +55,19 @@ fn name_of(item: &SelectItem) -> Option<String> {
 }
 
 /// Where the items of a select list stand.
-fn items(query: &Query, select: &Select, source: &Source) -> Option<Vec<Range<usize>>> {
+fn items(select: &Select, source: &Source) -> Option<Vec<Range<usize>>> {
     let begin = select.select_token.0.span;
-    if query.body.to_string().is_empty() || begin == Span::empty() {
+    if begin == Span::empty() {
         return None;
     }
     let tokens = source.tokens().ok()?;
     let tokens: Vec<&TokenWithSpan> =
         tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF)).collect();
     let at = tokens.iter().position(|token| token.span == begin)? + 1;
-    let is_word = |at: usize, word: &str| matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(Word { value, quote_style: None, .. })) if value.eq_ignore_ascii_case(word));
+    let is_word = |at: usize, word: &str| match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(Word { value, quote_style: None, .. })) => value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
     if is_word(at, "DISTINCT") || is_word(at, "ALL") {
         return None;
     }

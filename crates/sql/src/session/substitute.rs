@@ -139,9 +139,18 @@ fn array(value: &Value, item: DataType, span: Span) -> Expr {
 fn literal(value: &Value, data_type: DataType, span: Span) -> Expr {
     let of = |value: SqlValue| Expr::Value(value.with_span(span));
     let inner = match value {
+        // What an extension brings is no text to operators and functions.
+        Value::Text(text) if [DataType::CITEXT, DataType::HSTORE].contains(&data_type) => {
+            SqlValue::SingleQuotedString(text.clone())
+        }
         Value::Text(text) => return of(SqlValue::SingleQuotedString(text.clone())),
         Value::Boolean(value) => return of(SqlValue::Boolean(*value)),
-        Value::Null if matches!(data_type, DataType::Text { .. } | DataType::Char { .. }) => return of(SqlValue::Null),
+        Value::Null
+            if matches!(data_type, DataType::Text { .. } | DataType::Char { .. })
+                && ![DataType::CITEXT, DataType::HSTORE].contains(&data_type) =>
+        {
+            return of(SqlValue::Null);
+        }
         Value::Null => SqlValue::Null,
         other => SqlValue::SingleQuotedString(other.to_string()),
     };

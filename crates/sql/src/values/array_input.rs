@@ -1,10 +1,15 @@
 //! Arrays as texts: `{1,"a b",NULL}`.
 
+/// What stands between items for nothing: PostgreSQL knows these alone.
+fn is_blank(sign: char) -> bool {
+    matches!(sign, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+}
+
 /// The items of an array of one dimension as PostgreSQL writes it: separated by commas, in double quotes where that is
 /// needed, with a backslash before what would else have a meaning.
 pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    if inner.trim().is_empty() {
+    let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
+    if inner.trim_matches(is_blank).is_empty() {
         return Some(Vec::new());
     }
     let (mut items, mut item, mut is_quoted, mut within) = (Vec::new(), String::new(), false, false);
@@ -13,9 +18,9 @@ pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
         let item = std::mem::take(item);
         match is_quoted {
             true => Some(Some(item)),
-            false if item.trim().is_empty() => None,
-            false if item.trim().eq_ignore_ascii_case("null") => Some(None),
-            false => Some(Some(item.trim().to_owned())),
+            false if item.trim_matches(is_blank).is_empty() => None,
+            false if item.trim_matches(is_blank).eq_ignore_ascii_case("null") => Some(None),
+            false => Some(Some(item.trim_matches(is_blank).to_owned())),
         }
     };
     while let Some(sign) = signs.next() {
@@ -23,7 +28,7 @@ pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
             '\\' => item.push(signs.next()?),
             '"' => {
                 // Nothing but blanks stands beside quotes.
-                if !within && !item.trim().is_empty() {
+                if !within && !item.trim_matches(is_blank).is_empty() {
                     return None;
                 }
                 if !within {
@@ -36,7 +41,7 @@ pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
                 is_quoted = false;
             }
             '{' | '}' if !within => return None,
-            blank if is_quoted && !within && blank.is_whitespace() => {}
+            blank if is_quoted && !within && is_blank(blank) => {}
             _ if is_quoted && !within => return None,
             other => item.push(other),
         }
@@ -60,7 +65,7 @@ pub(crate) fn nested_items(text: &str) -> Option<Vec<Item>> {
     if !has_dimensions(text) {
         return Some(items(text)?.into_iter().map(Item::Value).collect());
     }
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
     let parts = parts(inner)?;
     let read = parts.into_iter().map(nested_items).collect::<Option<Vec<_>>>()?;
     let shapes: Vec<Vec<usize>> = read.iter().map(|items| shape(items)).collect();
@@ -100,7 +105,9 @@ fn parts(text: &str) -> Option<Vec<&str>> {
 
 /// Whether the items of an array are arrays.
 pub(crate) fn has_dimensions(text: &str) -> bool {
-    text.trim().strip_prefix('{').is_some_and(|inner| inner.trim_start().starts_with('{'))
+    text.trim_matches(is_blank)
+        .strip_prefix('{')
+        .is_some_and(|inner| inner.trim_start_matches(is_blank).starts_with('{'))
 }
 
 #[cfg(test)]
@@ -127,6 +134,10 @@ mod tests {
         assert_eq!(
             read(r#"{"a,\"b\\", NULL ,"null",""}"#),
             Some(vec![r#"a,"b\"#.into(), "-".into(), "null".into(), "".into()])
+        );
+        assert_eq!(
+            read("{\x01, \u{85},\u{a0},\x0b\x1f}").map(|all| all.concat()),
+            Some("\x01\u{85}\u{a0}\x1f".to_owned())
         );
         for wrong in ["", "1,2", "{1,}", "{,}", "{\"a}", "{{1},{2}}", "{a\"b\"}", "{\"a\"b}", "{a\\"] {
             assert_eq!(items(wrong), None, "{wrong}");

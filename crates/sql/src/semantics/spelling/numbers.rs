@@ -128,6 +128,7 @@ impl VisitorMut for Numbers {
                     narrow(result);
                 }
             }
+            Expr::Array(array) if is_of_unlimited(&array.elem) => array.elem.iter_mut().for_each(become_unlimited),
             Expr::Array(array) => array.elem.iter_mut().for_each(narrow),
             Expr::Function(function) => {
                 let name = last_part(&function.name);
@@ -285,6 +286,16 @@ fn literal_of_numeric(expr: &Expr) -> Option<&Expr> {
 /// Whether an expression is a literal that no decimal has digits for, as NaN.
 fn is_unlimited(expr: &Expr) -> bool {
     literal_of_numeric(expr).is_some_and(|literal| digits_of(literal).is_none())
+}
+
+/// Whether the items of an array are numerics, one of which no decimal has digits for, or is NULL.
+fn is_of_unlimited(items: &[Expr]) -> bool {
+    let is_null = |item: &Expr| match item {
+        Expr::Cast { expr, .. } => matches!(expr.as_ref(), Expr::Value(value) if value.value == Value::Null),
+        _ => false,
+    };
+    let mut numerics = items.iter().filter(|item| named_type(item).is_some_and(|named| is_bare_numeric(&named)));
+    numerics.any(|item| is_null(item) || is_unlimited(item))
 }
 
 /// A literal as a numeric without limits, by way of its text, whatever digits it has.

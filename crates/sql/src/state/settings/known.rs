@@ -83,7 +83,7 @@ pub(crate) fn default_of(name: &str) -> Option<&'static str> {
 }
 
 /// Name, default and allowed values.
-pub(super) const KNOWN: [(&str, &str, AllowedValues); 46] = [
+pub(super) const KNOWN: [(&str, &str, AllowedValues); 48] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
@@ -112,8 +112,10 @@ pub(super) const KNOWN: [(&str, &str, AllowedValues); 46] = [
     (THREADS, "", AllowedValues::Threads(ThreadCount::All)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
+    ("max_prepared_transactions", "0", AllowedValues::Fixed),
     (WORKERS, "", AllowedValues::Threads(ThreadCount::Workers)),
     ("memory_limit", "none", AllowedValues::Memory),
+    ("password_encryption", "scram-sha-256", AllowedValues::Only(&["scram-sha-256", "md5"])),
     ("role", "none", AllowedValues::Only(&["none", "lstore"])),
     ("row_security", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
     ("search_path", DEFAULT_PATH, AllowedValues::Path),

@@ -1,7 +1,7 @@
 //! The binary form of values that are rarer than numbers and texts, worked out from one value of an array.
 use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, IntervalUnit};
 use engine::DataType;
 
@@ -22,6 +22,7 @@ pub(crate) fn put(out: &mut Vec<u8>, array: &dyn Array, row: usize, oid: u32) ->
                 return Err(refused(array));
             }
         }
+        (_, ArrowType::Struct(_)) => put_record(out, array.as_struct(), row)?,
         (_, ArrowType::List(_)) => put_list(out, &array.as_list::<i32>().value(row), oid)?,
         (_, ArrowType::LargeList(_)) => put_list(out, &array.as_list::<i64>().value(row), oid)?,
         _ => return Err(refused(array)),
@@ -64,6 +65,18 @@ fn put_interval(out: &mut Vec<u8>, (months, days, micros): (i32, i32, i64)) {
     out.extend_from_slice(&micros.to_be_bytes());
     out.extend_from_slice(&days.to_be_bytes());
     out.extend_from_slice(&months.to_be_bytes());
+}
+
+/// A record: how many columns it has, and of each the type, the length and the value.
+fn put_record(out: &mut Vec<u8>, record: &StructArray, row: usize) -> Result<(), SqlError> {
+    let width = i32::try_from(record.num_columns()).map_err(|_| refused(record))?;
+    out.extend_from_slice(&width.to_be_bytes());
+    for (field, column) in record.fields().iter().zip(record.columns()) {
+        let oid = oids::of_field(field);
+        out.extend_from_slice(&oid.to_be_bytes());
+        Column::new(column.as_ref(), oid, 1).put(out, row)?;
+    }
+    Ok(())
 }
 
 /// An array of one dimension: dimensions, whether there are NULLs, the items' type, length and lower bound, items.
