@@ -29,7 +29,7 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::{WalkMut, walk_expressions};
-use crate::values::types::built_in;
+use crate::values::built_in::built_in;
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {

@@ -1,5 +1,5 @@
-//! Texts with numbers of characters, intervals with digits, arrays of arguments, and operators with their schemas, brought into words that the parser's library reads,
-//! among the tokens of a statement:
+//! Texts with numbers of characters, intervals with digits, arrays of arguments, and operators with their schemas, brought into words that
+//! the parser's library reads, among the tokens of a statement:
 //!
 //! ```text
 //! U&'d\0061t'                        ->  'dat'

@@ -6,6 +6,7 @@ pub(crate) mod array_input;
 pub(crate) mod assign;
 pub(crate) mod blanks;
 pub(crate) mod builder;
+pub(crate) mod built_in;
 pub(crate) mod clock;
 pub(crate) mod collated;
 mod date_input;

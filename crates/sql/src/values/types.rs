@@ -10,7 +10,6 @@ use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, Ident, ObjectName, ObjectNamePart,
     TimezoneInfo,
 };
-use datafusion::sql::sqlparser::parser::Parser;
 use engine::{
     ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, NetworkKind, RangeKind, SECOND_DIGITS_MAX,
     TimeKind, TypeDefinition, schema_and_name,
@@ -19,11 +18,11 @@ use engine::{
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::made_types;
-use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identifiers::{fold, last_part};
+use crate::values::built_in::{built_in, of_extension};
 use crate::values::collated::with_collation;
 use crate::values::interval_form::IntervalForm;
-use crate::values::pg_types::{TYPES, internal_name, shown_name};
+use crate::values::pg_types::{internal_name, shown_name};
 
 /// The column type that a type's name stands for, and a notice where it means less than it says.
 pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static str>)> {
@@ -57,9 +56,6 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
                 TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimestampTz,
             };
             return Ok((with_digits(data_type, *digits), fewer_digits(*digits)));
-        }
-        SqlType::Custom(name, modifiers) if let Some(found) = built_in(name, modifiers) => {
-            return column_type(&found);
         }
         SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
             DataType::Text { max_chars: Some(63) }
@@ -98,42 +94,6 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
-}
-
-/// The type of PostgreSQL's own that a name stands for which the parser takes for no such: one in quotes, or that says its schema or of
-/// what an array is, as `"jsonb"`, `pg_catalog.json` and `_int4` are.
-pub(crate) fn built_in(name: &ObjectName, modifiers: &[String]) -> Option<SqlType> {
-    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-    let local = match &parts[..] {
-        [local] => local.as_str(),
-        [schema, local] if schema == "pg_catalog" => local.as_str(),
-        _ => return None,
-    };
-    let (item, is_array) = local.strip_prefix('_').map_or((local, false), |item| (item, true));
-    if !TYPES.iter().any(|known| known.name == item) {
-        return None;
-    }
-    let said = if modifiers.is_empty() { String::new() } else { format!("({})", modifiers.join(", ")) };
-    // The parser has no word for it.
-    let word = if item == "bpchar" && !said.is_empty() { "char" } else { item };
-    let dialect = SqlDialect::default();
-    let mut parser = Parser::new(&dialect).try_with_sql(&format!("{word}{said}")).ok()?;
-    match parser.parse_data_type().ok()? {
-        SqlType::Custom(..) if !is_array => None,
-        found if is_array => Some(SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(found), None))),
-        found => Some(found),
-    }
-}
-
-/// The type of a name that an extension brings to PostgreSQL.
-fn of_extension(name: &ObjectName) -> Option<DataType> {
-    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-    let local = match &parts[..] {
-        [local] => local,
-        [schema, local] if schema == engine::PUBLIC_SCHEMA => local,
-        _ => return None,
-    };
-    [DataType::CITEXT, DataType::HSTORE].into_iter().find(|known| known.to_string() == *local)
 }
 
 /// What is said of a type that asks for more digits of a second than there are.
@@ -274,6 +234,9 @@ fn no_modifier(name: &str) -> SqlError {
 
 /// The type that a user has made with this name.
 fn made_type(name: &ObjectName, modifiers: &[String]) -> Result<(DataType, Option<&'static str>)> {
+    if let Some(found) = built_in(name, modifiers) {
+        return column_type(&found);
+    }
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
     let (schema, local) = match &parts[..] {
         [.., schema, local] => (Some(schema.as_str()), local.as_str()),
