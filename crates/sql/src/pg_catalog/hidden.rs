@@ -4,58 +4,22 @@
 //! names and how many arguments they take.
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{PUBLIC_SCHEMA, TypeDefinition, schema_and_name};
-
 use super::mentions::{Mention, Named, of_expression, of_query};
-use super::objects::Objects;
-use crate::names::schemas::local;
 use crate::syntax::identifiers::quoted;
 use crate::values::pg_types::{TYPES, extension_of};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
-    relations: BTreeSet<String>,
+    pub(super) relations: BTreeSet<String>,
     /// With the least and the most arguments of each.
-    functions: BTreeMap<String, Vec<[usize; 2]>>,
-    types: BTreeSet<String>,
+    pub(super) functions: BTreeMap<String, Vec<[usize; 2]>>,
+    pub(super) types: BTreeSet<String>,
     /// Whether the path has no `public`: then what extensions bring is hidden, too.
-    is_whole: bool,
-}
-
-fn is_public(key: &str) -> bool {
-    schema_and_name(key).0 == PUBLIC_SCHEMA
+    pub(super) is_whole: bool,
 }
 
 impl Hidden {
-    /// What the path of these objects hides.
-    pub(super) fn of(objects: &Objects) -> Hidden {
-        if objects.path().is_plain() {
-            return Hidden::default();
-        }
-        let visible = objects.visible();
-        let relations = objects.names().filter(|(key, oid)| is_public(key) && !visible.contains(oid));
-        let found = |name: &str| objects.path().names(name).next().is_some_and(|first| is_public(&first));
-        let mut functions: BTreeMap<String, Vec<[usize; 2]>> = BTreeMap::new();
-        for object in objects.functions.iter().filter(|object| object.function.schema == PUBLIC_SCHEMA) {
-            let arguments = &object.function.definition.arguments;
-            let needed = arguments.iter().filter(|argument| argument.default.is_none()).count();
-            if !found(&object.function.name) {
-                functions.entry(object.function.name.clone()).or_default().push([needed, arguments.len()]);
-            }
-        }
-        let types = objects.types.iter().filter(|(key, _): &&(String, TypeDefinition)| is_public(key));
-        let mut types: BTreeSet<String> =
-            types.filter(|(key, _)| !objects.is_found_type(key)).map(|(key, _)| local(key).to_owned()).collect();
-        let is_whole = !objects.path().names("").any(|name| is_public(&name));
-        if is_whole {
-            let extended = TYPES.iter().filter(|known| extension_of(known.number).is_some());
-            types.extend(extended.map(|known| known.name.to_owned()));
-        }
-        let relations = relations.map(|(key, _)| local(key).to_owned()).collect();
-        Hidden { relations, functions, types, is_whole }
-    }
-
     fn is_empty(&self) -> bool {
         !self.is_whole && self.relations.is_empty() && self.functions.is_empty() && self.types.is_empty()
     }

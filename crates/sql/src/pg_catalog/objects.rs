@@ -9,8 +9,8 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
     Check, CheckOption, Column, ColumnDefault, Deferral, DomainDefinition, ForeignKey, Index, IndexDefinition,
-    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table, TypeDefinition,
-    ViewDefinition,
+    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PUBLIC_SCHEMA, PartOrder, Sequence, Table,
+    TypeDefinition, ViewDefinition,
 };
 
 use super::hidden::Hidden;
@@ -27,6 +27,7 @@ use crate::names::tables::Tables;
 use crate::names::{made_functions, made_types};
 use crate::state::memory_limit::{self, BUDGET};
 use crate::syntax::identifiers::quoted;
+use crate::values::pg_types::{TYPES, extension_of};
 
 /// How an expression is written.
 type Write = fn(&Expr, &[Column], Style) -> String;
@@ -228,7 +229,7 @@ impl Objects {
         let hidden = Arc::default();
         let mut objects = Objects { tables, sequences, views, schemas, types, functions, path, hidden };
         if !objects.path.is_plain() {
-            let hidden = Arc::new(Hidden::of(&objects));
+            let hidden = Arc::new(hidden_of(&objects));
             objects.tables.iter_mut().for_each(|table| table.hidden = hidden.clone());
             objects.views.iter_mut().for_each(|view| view.hidden = hidden.clone());
             objects.functions.iter_mut().for_each(|function| function.hidden = hidden.clone());
@@ -354,6 +355,38 @@ impl Objects {
         let views = self.views.iter().map(|view| (view.key.as_str(), view.oid));
         tables.chain(sequences).chain(views)
     }
+}
+
+fn is_public(key: &str) -> bool {
+    schema_of(key) == PUBLIC_SCHEMA
+}
+
+/// What the path of these objects hides.
+fn hidden_of(objects: &Objects) -> Hidden {
+    if objects.path().is_plain() {
+        return Hidden::default();
+    }
+    let visible = objects.visible();
+    let relations = objects.names().filter(|(key, oid)| is_public(key) && !visible.contains(oid));
+    let found = |name: &str| objects.path().names(name).next().is_some_and(|first| is_public(&first));
+    let mut functions: BTreeMap<String, Vec<[usize; 2]>> = BTreeMap::new();
+    for object in objects.functions.iter().filter(|object| object.function.schema == PUBLIC_SCHEMA) {
+        let arguments = &object.function.definition.arguments;
+        let needed = arguments.iter().filter(|argument| argument.default.is_none()).count();
+        if !found(&object.function.name) {
+            functions.entry(object.function.name.clone()).or_default().push([needed, arguments.len()]);
+        }
+    }
+    let types = objects.types.iter().filter(|(key, _): &&(String, TypeDefinition)| is_public(key));
+    let mut types: BTreeSet<String> =
+        types.filter(|(key, _)| !objects.is_found_type(key)).map(|(key, _)| local(key).to_owned()).collect();
+    let is_whole = !objects.path().names("").any(|name| is_public(&name));
+    if is_whole {
+        let extended = TYPES.iter().filter(|known| extension_of(known.number).is_some());
+        types.extend(extended.map(|known| known.name.to_owned()));
+    }
+    let relations = relations.map(|(key, _)| local(key).to_owned()).collect();
+    Hidden { relations, functions, types, is_whole }
 }
 
 impl TableObject {
