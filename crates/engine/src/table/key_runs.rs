@@ -289,7 +289,7 @@ fn add_stretches(
     rows: &mut impl FoundRows,
 ) -> Result<bool> {
     for (first, count) in stretches.iter().copied() {
-        if !rows.add_stretch(guard, view, Stretch { first, count, elsewhere: &[] })? {
+        if !rows.add_stretch(guard, view, Stretch { first, count })? {
             return Ok(false);
         }
     }
