@@ -1,8 +1,8 @@
-//! Where rows are put that an index leads to, stretch by stretch or one by one: arrays of columns, or words in a list that the caller
-//! keeps.
+//! Where rows are put that an index leads to, stretch by stretch or as records that lie anywhere: arrays of columns, or words in a list
+//! that the caller keeps.
 //!
 //! ```text
-//! FoundArrays   a part of each column for each stretch, and for rows that came one by one in between; joined at the end
+//! FoundArrays   a part of each column for each stretch, and for the records in between; joined at the end
 //! FoundWords    row behind row
 //! ```
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub(super) trait FoundRows {
     fn len(&self) -> usize;
 
     /// Adds the records of a stretch; false if one of them is not plainly there for the view, and nothing is added.
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool>;
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool>;
 
-    /// Adds a record; false if it is not there for the view.
-    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool>;
+    /// Adds records up to the first that is not there for the view; returns how many.
+    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize>;
 }
 
 /// Rows as arrays: the columns of the options and, if they say so, the Rids. The options' tests are not looked at.
@@ -39,7 +39,7 @@ pub(super) struct FoundArrays<'a> {
     table: &'a Table,
     options: &'a ScanOptions,
     parts: SmallVec<[Vec<ArrayRef>; 4]>,
-    /// those that came one by one, behind the parts; made for the first of them, as mostly there are none
+    /// those that lie anywhere, behind the parts; made for the first of them, as mostly there are none
     rows: Option<Rows<'a>>,
     /// of the parts
     count: usize,
@@ -50,11 +50,11 @@ impl<'a> FoundArrays<'a> {
         FoundArrays { table, options, parts: SmallVec::new(), rows: None, count: 0 }
     }
 
-    fn rows(&mut self) -> &mut Rows<'a> {
-        self.rows.get_or_insert_with(|| Rows::with_room(self.table, self.options, 0))
+    fn rows(&mut self, room: usize) -> &mut Rows<'a> {
+        self.rows.get_or_insert_with(|| Rows::with_room(self.table, self.options, room))
     }
 
-    /// Puts the rows that came one by one behind the parts.
+    /// Puts the rows that lie anywhere behind the parts.
     fn close_rows(&mut self) {
         if let Some(rows) = self.rows.as_mut().filter(|rows| rows.len() > 0) {
             self.count += rows.len();
@@ -65,7 +65,7 @@ impl<'a> FoundArrays<'a> {
     pub(super) fn finish(mut self) -> RowArrays {
         self.close_rows();
         if self.parts.is_empty() {
-            let none = self.rows().take_arrays();
+            let none = self.rows(0).take_arrays();
             self.parts.push(none);
         }
         debug_assert!(
@@ -81,7 +81,7 @@ impl FoundRows for FoundArrays<'_> {
         self.count + self.rows.as_ref().map_or(0, Rows::len)
     }
 
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool> {
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool> {
         let found = self.table.data.storage.stretch(guard, view, stretch, &self.options.columns)?;
         let Some(mut arrays) = found else { return Ok(false) };
         debug_assert!(arrays.iter().all(|array| array.len() == stretch.count), "invariant 7: a key without its row");
@@ -94,11 +94,12 @@ impl FoundRows for FoundArrays<'_> {
         Ok(true)
     }
 
-    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool> {
+    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize> {
         let (storage, columns) = (&self.table.data.storage, &self.options.columns);
-        let rows = self.rows();
-        let found = storage.read_pinned(guard, view, rid, columns, |cells| rows.push_untested(rid, cells))?;
-        Ok(found.is_some())
+        let rows = self.rows(rids.len());
+        let count = storage.gather(guard, view, rids, columns, |place, values| rows.push_column(place, values))?;
+        rows.note_records(&rids[..count]);
+        Ok(count)
     }
 }
 
@@ -121,16 +122,15 @@ impl FoundRows for FoundWords<'_> {
         self.rows.len()
     }
 
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool> {
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool> {
         Ok(self.table.data.storage.stretch_words(guard, view, stretch, self.rows)?)
     }
 
-    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool> {
-        let columns: SmallVec<[usize; 8]> = self.rows.columns().into();
-        let storage = &self.table.data.storage;
-        let found = storage.read_pinned(guard, view, rid, &columns, |cells| self.rows.push(cells))?;
-        debug_assert!(found.is_none() || !self.rows.is_empty(), "invariant 7: a row that is there was not added");
-        Ok(found.is_some())
+    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize> {
+        let before = self.rows.len();
+        let count = self.table.data.storage.gather_words(guard, view, rids, self.rows)?;
+        debug_assert_eq!(self.rows.len(), before + count, "invariant 7: a row that is there was not added");
+        Ok(count)
     }
 }
 

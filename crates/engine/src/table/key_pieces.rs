@@ -1,18 +1,18 @@
-//! Neighbouring keys of a primary key in pieces, each of which leads to records that follow one another.
+//! Neighbouring keys of a primary key, as runs that lead to records that follow one another and as records that lie anywhere.
 //!
 //! Key runs (see [`index::KissIndex::likely`]) tell 64 neighbouring keys by one word. Where there is none, as a key among them was
 //! deleted and put in again, the tree tells the newest record of each:
 //!
 //! ```text
-//! keys      | 64 keys: a run | 64 keys: k was put in again | 64 keys: a run | others ... |
-//! pieces    (r, 64 ........  + ............ k: s .......... + .............) (t, 5) ...
-//! rows      column by column; the row of k is laid over                      by row
+//! keys      | 64 keys: a run | 64 keys: some were put in again | 64 keys: a run |
+//! pieces    run (r, 64)        records s t u v ...               run (w, 64)
+//! rows      column by column   each where it is                  column by column
 //! ```
 //!
-//! Where the keys behind k go on along the records before k, k is a place of the piece whose record lies elsewhere. A piece is a guess,
-//! right for a key if the record is there for the reader: a key has one record at a time, and no record of the table has changed its
-//! key. A piece of two keys or more is read column by column if all of its records are there. Else its keys are looked up one by one,
-//! and each has the first of its records that is there, the newest first, or no row.
+//! Both are a guess, right for a key if the record is there for the reader: a key has one record at a time, and no record of the table
+//! has changed its key. A run is read column by column if all of its records are there. Of records, and of a run of which one is missing,
+//! those up to the first that is not there are read together; its key is looked up, and has the first of its records that is there, the
+//! newest first, or no row.
 use index::KissIndex;
 use lineage::{Stretch, View};
 use smallvec::SmallVec;
@@ -24,36 +24,23 @@ use crate::table::Table;
 use crate::table::found_rows::FoundRows;
 use crate::terms::outcomes::Transactions;
 
-/// A piece of fewer keys is read row by row. Two rows cost as much either way; ten cost less than half by column (docs/costs.md).
-const BY_COLUMN: usize = 2;
-/// A piece does not go on behind another one of so many keys.
-const LONG: usize = 16;
+/// Fewer records that follow one another are read each where it is, if others that lie anywhere come before or behind them: each run is
+/// a part of its own of the rows' columns.
+const LONG: usize = 48;
 /// Of so many keys at least one has to have a record, or a walk through the index is shorter.
 const SPARSE: u64 = 4;
-/// A piece goes on behind so many others, if these are not long.
-const OTHERS_MAX: usize = 8;
 
-/// Keys that follow one another and lead to records that do, but for some.
+/// Keys that follow one another and lead to records that do.
 #[derive(Clone, Copy)]
-struct Piece {
+struct Run {
     key: u64,
     first: Rid,
     count: usize,
-    /// the part of [`Pieces::elsewhere`] that tells the others
-    elsewhere: (usize, usize),
+    /// how many of [`Pieces::records`] come before it
+    behind: usize,
 }
 
-impl Piece {
-    fn new(key: u64, first: Rid, count: usize) -> Piece {
-        Piece { key, first, count, elsewhere: (0, 0) }
-    }
-
-    /// The record that is next to follow.
-    fn record(self, at: usize) -> Rid {
-        debug_assert!(at < self.count, "no key of the piece");
-        Rid::base(self.first.range(), self.first.slot() + at)
-    }
-
+impl Run {
     /// The range of the records, and what distinguishes their slots from their keys.
     fn line(self) -> (usize, u64) {
         (self.first.range(), (self.first.slot() as u64).wrapping_sub(self.key))
@@ -63,14 +50,26 @@ impl Piece {
     fn next_key(self) -> u64 {
         self.key.wrapping_add(self.count as u64)
     }
+
+    fn stretch(self) -> Stretch {
+        Stretch { first: self.first, count: self.count }
+    }
+
+    /// The keys with their records.
+    fn records(self) -> Records {
+        self.stretch().records().enumerate().map(|(at, rid)| (self.key + at as u64, rid)).unzip()
+    }
 }
 
-/// The pieces of a range of keys, in the order of the keys.
+/// Keys with their records, in the order of the keys.
+type Records = (Vec<u64>, Vec<Rid>);
+
+/// A range of keys, in their order.
 #[derive(Default)]
 pub(super) struct Pieces {
-    pieces: SmallVec<[Piece; 4]>,
-    /// Records that do not follow those before, each with its place in its piece.
-    elsewhere: SmallVec<[(u32, Rid); 16]>,
+    runs: SmallVec<[Run; 4]>,
+    /// what is in no run
+    records: Records,
 }
 
 impl Pieces {
@@ -80,85 +79,88 @@ impl Pieces {
         loop {
             let count = (KissIndex::RUN_KEYS - key % KissIndex::RUN_KEYS).min(high - key + 1);
             match index.likely(key) {
-                Some(first) => pieces.add(Piece::new(key, first, count as usize)),
+                Some(first) => pieces.add_run(key, first, count as usize),
                 None => pieces.add_of_tree(index, guard, (key, count))?,
             }
             if high - key < count {
-                return Some(pieces.joined());
+                debug_assert!(pieces.count() as u64 <= high - low + 1, "a key has one piece");
+                return Some(pieces);
             }
             key += count;
         }
     }
 
-    fn add(&mut self, piece: Piece) {
-        debug_assert!(
-            self.pieces.last().is_none_or(|last| last.next_key() <= piece.key),
-            "pieces come in the order of their keys"
-        );
-        match self.pieces.last_mut() {
-            Some(last) if last.next_key() == piece.key && last.line() == piece.line() => last.count += piece.count,
-            _ => self.pieces.push(piece),
+    /// How many keys it has.
+    fn count(&self) -> usize {
+        self.records.0.len() + self.runs.iter().map(|run| run.count).sum::<usize>()
+    }
+
+    fn add_run(&mut self, key: u64, first: Rid, count: usize) {
+        let run = Run { key, first, count, behind: self.records.0.len() };
+        let before = self.runs.last_mut().filter(|last| last.behind == run.behind);
+        match before {
+            Some(last) if last.next_key() == key && last.line() == run.line() => last.count += count,
+            // It comes behind records that lie anywhere.
+            None if run.behind > 0 && count < LONG => self.add_records(run.records()),
+            _ => self.runs.push(run),
         }
     }
 
+    fn add_records(&mut self, (keys, rids): Records) {
+        self.records.0.extend(keys);
+        self.records.1.extend(rids);
+    }
+
+    /// Adds the keys of a node of the tree, of which those that lead to many records that follow one another are a run.
     fn add_of_tree(&mut self, index: &KissIndex, guard: &Guard, (low, count): (u64, u64)) -> Option<()> {
-        let mut found = 0;
+        let is_short = |run: &Run| run.count < LONG && run.behind == self.records.0.len();
+        if self.runs.last().is_some_and(is_short)
+            && let Some(run) = self.runs.pop()
+        {
+            self.add_records(run.records());
+        }
+        let from = self.records.0.len();
+        self.records.0.reserve(count as usize);
+        self.records.1.reserve(count as usize);
         index.newest_of_neighbours((low, low + (count - 1)), guard, |key, rid| {
-            found += 1;
-            self.add(Piece::new(key, rid, 1));
+            self.records.0.push(key);
+            self.records.1.push(rid);
         });
-        (found * SPARSE >= count).then_some(())
+        let found = self.records.0.len() - from;
+        if found >= LONG {
+            self.split_runs(from);
+        }
+        (found as u64 * SPARSE >= count).then_some(())
     }
 
-    /// These pieces, of which one that goes on behind others, which are short, has these in it.
-    fn joined(self) -> Pieces {
-        let mut joined = Pieces::default();
-        for (at, piece) in self.pieces.iter().enumerate() {
-            let last = joined.pieces.last_mut().filter(|last| last.next_key() == piece.key);
-            let Some(last) = last.filter(|last| goes_on(**last, &self.pieces[at..])) else {
-                let end = joined.elsewhere.len();
-                joined.pieces.push(Piece { elsewhere: (end, end), ..*piece });
-                continue;
-            };
-            if last.line() != piece.line() {
-                let others = (0..piece.count).map(|at| ((last.count + at) as u32, piece.record(at)));
-                joined.elsewhere.extend(others);
-                last.elsewhere.1 = joined.elsewhere.len();
+    /// Makes runs of the records from one on, as far as many follow one another.
+    fn split_runs(&mut self, from: usize) {
+        let follow = |at: usize| {
+            let (keys, rids) = &self.records;
+            keys[at] == keys[at - 1] + 1 && rids[at].word() == rids[at - 1].word() + 1
+        };
+        let (end, mut start) = (self.records.0.len(), from);
+        let mut long: SmallVec<[(usize, usize); 2]> = SmallVec::new();
+        for at in from + 1..=end {
+            if at == end || !follow(at) {
+                if at - start >= LONG {
+                    long.push((start, at));
+                }
+                start = at;
             }
-            last.count += piece.count;
         }
-        let keys = |pieces: &Pieces| pieces.pieces.iter().map(|piece| piece.count).sum::<usize>();
-        debug_assert_eq!(keys(&joined), keys(&self), "no key comes or goes");
-        joined
-    }
-
-    /// The records of a piece that do not follow those before.
-    fn elsewhere(&self, piece: Piece) -> &[(u32, Rid)] {
-        &self.elsewhere[piece.elsewhere.0..piece.elsewhere.1]
-    }
-
-    /// Where the records of a piece are.
-    fn stretch(&self, piece: Piece) -> Stretch<'_> {
-        Stretch { first: piece.first, count: piece.count, elsewhere: self.elsewhere(piece) }
-    }
-}
-
-/// Whether one of the next pieces has records that go on along those of a piece, with no key missing and no long piece between.
-fn goes_on(piece: Piece, next: &[Piece]) -> bool {
-    let mut key = piece.next_key();
-    for other in next.iter().take(OTHERS_MAX) {
-        if other.key != key {
-            return false;
+        if long.is_empty() {
+            return;
         }
-        if other.line() == piece.line() {
-            return true;
+        let rest: Records = (self.records.0.drain(from..).collect(), self.records.1.drain(from..).collect());
+        let mut done = 0;
+        for (start, end) in long.into_iter().map(|(start, end)| (start - from, end - from)) {
+            self.add_records((rest.0[done..start].into(), rest.1[done..start].into()));
+            self.add_run(rest.0[start], rest.1[start], end - start);
+            done = end;
         }
-        if other.count >= LONG {
-            return false;
-        }
-        key = other.next_key();
+        self.add_records((rest.0[done..].into(), rest.1[done..].into()));
     }
-    false
 }
 
 impl Table {
@@ -170,31 +172,37 @@ impl Table {
         (index, pieces): (&KissIndex, &Pieces),
         rows: &mut impl FoundRows,
     ) -> Result<()> {
-        for piece in &pieces.pieces {
-            let stretch = pieces.stretch(*piece);
-            if piece.count < BY_COLUMN || !rows.add_stretch(guard, view, stretch)? {
-                self.add_rows_of_piece(guard, view, index, (piece.key, stretch), rows)?;
+        let (keys, rids) = &pieces.records;
+        let mut done = 0;
+        for run in &pieces.runs {
+            self.add_records(guard, view, index, (&keys[done..run.behind], &rids[done..run.behind]), rows)?;
+            done = run.behind;
+            if !rows.add_stretch(guard, view, run.stretch())? {
+                let (keys, rids) = run.records();
+                self.add_records(guard, view, index, (&keys, &rids), rows)?;
             }
         }
-        debug_assert!(
-            rows.len() <= pieces.pieces.iter().map(|piece| piece.count).sum(),
-            "invariant 7: a key has two rows"
-        );
+        self.add_records(guard, view, index, (&keys[done..], &rids[done..]), rows)?;
+        debug_assert!(rows.len() <= pieces.count(), "invariant 7: a key has two rows");
         Ok(())
     }
 
-    fn add_rows_of_piece(
+    fn add_records(
         &self,
         guard: &Guard,
         view: View<'_, Transactions>,
         index: &KissIndex,
-        (key, stretch): (u64, Stretch<'_>),
+        (keys, rids): (&[u64], &[Rid]),
         rows: &mut impl FoundRows,
     ) -> Result<()> {
-        for (at, record) in stretch.records().enumerate() {
-            if !rows.add_row(guard, view, record)? {
-                let add = |rid: Rid| rows.add_row(guard, view, rid).map(|is_there| is_there.then_some(())).transpose();
-                index.find(guard, key + at as u64, add).transpose()?;
+        let mut done = 0;
+        while done < keys.len() {
+            done += rows.add_records(guard, view, &rids[done..])?;
+            if let Some(key) = keys.get(done) {
+                let add =
+                    |rid: Rid| rows.add_records(guard, view, &[rid]).map(|count| (count > 0).then_some(())).transpose();
+                index.find(guard, *key, add).transpose()?;
+                done += 1;
             }
         }
         Ok(())

@@ -41,7 +41,6 @@ const SIDE_BY_SIDE: usize = 4;
 const ENTRIES_MAX: usize = 1024;
 
 /// Where the rows lie that have a whole number between two others in a column.
-#[expect(clippy::large_enum_variant, reason = "one lies on the stack for as long as its rows are read")]
 enum Way<'g> {
     /// under neighbouring keys of the primary key
     Pieces(&'g KissIndex, Pieces),
@@ -289,7 +288,7 @@ fn add_stretches(
     rows: &mut impl FoundRows,
 ) -> Result<bool> {
     for (first, count) in stretches.iter().copied() {
-        if !rows.add_stretch(guard, view, Stretch { first, count, elsewhere: &[] })? {
+        if !rows.add_stretch(guard, view, Stretch { first, count })? {
             return Ok(false);
         }
     }

@@ -40,7 +40,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use lineage::{
-    Cell, ColumnBuilder, Encoding, Projection, Request, SplitRange, TableStatistics, TableStats, View, value_of_cell,
+    Cell, ColumnBuilder, Encoding, GatheredColumn, Projection, Request, SplitRange, TableStatistics, TableStats, View,
+    value_of_cell,
 };
 use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
@@ -412,6 +413,20 @@ impl<'a> Rows<'a> {
         debug_assert_eq!(cells.len(), self.builders.len(), "a cell for each column asked for");
         self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
         self.rids.push(rid.word());
+    }
+
+    /// Takes the values of some rows, whose records are noted afterwards, for the column asked for at this place.
+    pub(crate) fn push_column(&mut self, place: usize, values: GatheredColumn<'_, '_>) {
+        let builder = &mut self.builders[place];
+        match values {
+            GatheredColumn::Words(words) => builder.extend_words(words.iter().copied()),
+            GatheredColumn::Cells(cells) => cells.iter().for_each(|cell| builder.push(*cell)),
+        }
+    }
+
+    /// Notes the records of the rows whose values were taken column by column.
+    pub(crate) fn note_records(&mut self, rids: &[Rid]) {
+        self.rids.extend(rids.iter().map(|rid| rid.word()));
     }
 
     /// How many rows it has taken.

@@ -101,6 +101,16 @@ impl EncodedColumn {
         }
     }
 
+    /// Passes the words at some slots of a column of a type that is stored as words, in their order; `None` for a NULL.
+    pub fn each_word_at(&self, slots: &[u32], mut visit: impl FnMut(Option<u64>)) {
+        match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => {
+                packed.each_key_at(slots, |key| visit(Some(word_of_key(key, self.data_type))));
+            }
+            _ => slots.iter().for_each(|slot| visit(self.word(*slot as usize))),
+        }
+    }
+
     /// Distances, their base and how many bytes each takes, where these are the column's words and none is NULL.
     pub fn flat(&self) -> Option<(&[u8], u64, usize)> {
         match &self.form {

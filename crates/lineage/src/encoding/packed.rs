@@ -297,6 +297,21 @@ impl Packed {
         });
     }
 
+    /// Passes the keys at some slots, taken out one by one.
+    #[inline]
+    pub fn each_key_at(&self, slots: &[u32], mut visit: impl FnMut(i64)) {
+        for slots in slots.chunk_by(|one, next| *one as usize / BLOCK == *next as usize / BLOCK) {
+            let block = &self.blocks[slots[0] as usize / BLOCK];
+            let width = usize::from(block.width);
+            with_lane!(width, T => {
+                let packed = self.packed::<T>(block);
+                for slot in slots {
+                    visit(block.base.wrapping_add(unpack_one::<T>(packed, width, *slot as usize % BLOCK) as i64));
+                }
+            });
+        }
+    }
+
     /// Adds the keys of few rows of a block to a list, taken out one by one.
     pub fn add_rows(&self, block: usize, (from, to): (usize, usize), keys: &mut Vec<i64>) {
         self.add_picked(block, from..to, keys);

@@ -9,10 +9,16 @@ use crate::page::tail::TailRecord;
 use crate::record::range::{LATCH, Range};
 
 impl Range {
+    /// Asks for the Indirection word of a record.
+    #[inline]
+    pub(crate) fn prefetch_indirection(&self, slot: usize) {
+        sync::prefetch(std::ptr::from_ref(&self.indirection[slot]));
+    }
+
     /// Asks for the Indirection word of a record and the base values of some columns.
     #[inline]
     pub(crate) fn prefetch_base(&self, guard: &Guard, slot: usize, columns: &[usize]) {
-        sync::prefetch(std::ptr::from_ref(&self.indirection[slot]));
+        self.prefetch_indirection(slot);
         let pages = self.pages.load(guard);
         columns.iter().for_each(|column| pages.columns[*column].prefetch(guard, *column, slot));
     }

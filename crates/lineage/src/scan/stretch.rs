@@ -7,9 +7,6 @@
 //! pages ──▶ Indirection words: which records have something newer ──▶ columns decoded ──▶ newer values laid over
 //! ```
 //!
-//! A few of the rows may lie elsewhere, as when one was deleted and put in again: these are laid over as well, in place of the records that
-//! their keys had before.
-//!
 //! A caller that wants values rather than arrays has the words of the rows put into a list that it keeps ([`WordRows`]), which takes a
 //! third of the instructions where the rows are ten.
 //!
@@ -22,7 +19,7 @@ use sync::atomic::Ordering;
 use types::Rid;
 
 use crate::memory::source::PageError;
-use crate::page::base::{MetaPage, Pages, Values};
+use crate::page::base::{MetaPage, Pages, SettledTimes, Values};
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
 use crate::scan::overlay::overlay;
@@ -30,58 +27,74 @@ use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 use crate::value::word_rows::WordRows;
 
-/// Records that follow one another in a range, but for some.
+/// Records that follow one another in a range.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch<'a> {
+pub struct Stretch {
     /// the first one
     pub first: Rid,
     /// how many there are
     pub count: usize,
-    /// other records that are meant at some places of the stretch, counted from its first; ascending
-    pub elsewhere: &'a [(u32, Rid)],
 }
 
-impl Stretch<'_> {
-    /// The records, place by place.
-    pub fn records(&self) -> impl Iterator<Item = Rid> {
-        let (first, mut elsewhere) = (self.first, self.elsewhere.iter().peekable());
-        (0..self.count).map(move |at| match elsewhere.next_if(|(place, _)| *place as usize == at) {
-            Some((_, rid)) => *rid,
-            None => Rid::base(first.range(), first.slot() + at),
-        })
+impl Stretch {
+    /// The records.
+    pub fn records(self) -> impl Iterator<Item = Rid> {
+        (0..self.count).map(move |at| Rid::base(self.first.range(), self.first.slot() + at))
+    }
+
+    /// The slots, from the first to the one behind the last.
+    fn slots(self) -> (usize, usize) {
+        (self.first.slot(), self.first.slot() + self.count)
     }
 }
 
-/// The values that do not come from the base pages, by their places among those that are read: of a record with something newer, or of
-/// another record.
-type Newer = SmallVec<[(u32, Option<Rid>); 16]>;
+/// The places of the records that have something newer than the base pages, counted from the first.
+type Newer = SmallVec<[u32; 16]>;
+
+/// Which records a view plainly sees as base pages have them: what is there was committed in time, and is stamped.
+pub(super) struct PlainlySeen<'a, O> {
+    view: View<'a, O>,
+    /// `None` if all are seen
+    times: Option<SettledTimes<'a>>,
+}
+
+impl<'a, O: Outcomes> PlainlySeen<'a, O> {
+    /// Those of some pages.
+    pub(super) fn in_pages(guard: &'a Guard, pages: &'a Pages, view: View<'a, O>) -> Result<Self, PageError> {
+        let times = match &pages.meta {
+            MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => None,
+            meta => Some(meta.settled_times(guard)?),
+        };
+        Ok(PlainlySeen { view, times })
+    }
+
+    /// Whether the record at `slot` is one of them.
+    #[inline]
+    pub(super) fn has(&self, slot: usize) -> bool {
+        self.times.is_none_or(|times| times.at(slot).is_some_and(|at| self.view.is_in_time(at)))
+    }
+}
 
 impl Range {
-    /// The values of some columns of the stretch, which begins in this range, as arrays of the columns' types; what lies elsewhere is
-    /// read by `read_other`, which says whether the record is there. `None` if one of the records is not there for the view, or cannot be
-    /// told to be by a look at it.
-    pub(crate) fn stretch<'g, O: Outcomes>(
-        &'g self,
-        guard: &'g Guard,
+    /// The values of some columns of the stretch, which is in this range, as arrays of the columns' types. `None` if one of the records
+    /// is not there for the view, or cannot be told to be by a look at it.
+    pub(crate) fn stretch<O: Outcomes>(
+        &self,
+        guard: &Guard,
         view: View<'_, O>,
-        stretch: Stretch<'_>,
+        stretch: Stretch,
         columns: &[usize],
-        read_other: impl Fn(Rid, &mut [Cell<'g>]) -> Result<bool, PageError>,
     ) -> Result<Option<Vec<ArrayRef>>, PageError> {
-        let slots = (stretch.first.slot(), stretch.first.slot() + stretch.count);
+        let slots = stretch.slots();
         if slots.1 > self.len() {
             return Ok(None);
         }
         let pages = self.pages.load(guard);
-        let Some(newer) = self.newer(guard, pages, view, slots, stretch.elsewhere)? else { return Ok(None) };
+        let Some(newer) = self.newer(guard, pages, view, slots)? else { return Ok(None) };
         let mut patches: SmallVec<[Vec<(u32, Cell<'_>)>; 8]> = SmallVec::from_elem(Vec::new(), columns.len());
         let mut cells: SmallVec<[Cell<'_>; 8]> = SmallVec::from_elem(Cell::Null, columns.len());
-        for (at, other) in newer {
-            let is_there = match other {
-                Some(rid) => read_other(rid, &mut cells)?,
-                None => self.read(guard, view, slots.0 + at as usize, columns, &mut cells)?,
-            };
-            if !is_there {
+        for at in newer {
+            if !self.read(guard, view, slots.0 + at as usize, columns, &mut cells)? {
                 return Ok(None);
             }
             patches.iter_mut().zip(&cells).for_each(|(patches, cell)| patches.push((at, *cell)));
@@ -92,32 +105,27 @@ impl Range {
 
     /// Adds the words of some columns of the stretch to `rows`, as [`stretch`](Self::stretch) gives them as arrays; false where that gives
     /// nothing, and nothing is added. All of the columns are stored as words.
-    pub(crate) fn stretch_words<'g, O: Outcomes>(
-        &'g self,
-        guard: &'g Guard,
+    pub(crate) fn stretch_words<O: Outcomes>(
+        &self,
+        guard: &Guard,
         view: View<'_, O>,
-        stretch: Stretch<'_>,
+        stretch: Stretch,
         rows: &mut WordRows,
-        read_other: impl Fn(Rid, &[usize], &mut [Cell<'g>]) -> Result<bool, PageError>,
     ) -> Result<bool, PageError> {
-        let slots = (stretch.first.slot(), stretch.first.slot() + stretch.count);
+        let slots = stretch.slots();
         if slots.1 > self.len() {
             return Ok(false);
         }
         let pages = self.pages.load(guard);
-        let Some(newer) = self.newer(guard, pages, view, slots, stretch.elsewhere)? else { return Ok(false) };
+        let Some(newer) = self.newer(guard, pages, view, slots)? else { return Ok(false) };
         let first = rows.len();
         rows.add(stretch.count);
         for place in 0..rows.columns().len() {
             self.put_words(guard, pages, (place, slots), (first, rows))?;
         }
         let mut cells: SmallVec<[Cell<'_>; 8]> = SmallVec::from_elem(Cell::Null, rows.columns().len());
-        for (at, other) in newer {
-            let is_there = match other {
-                Some(rid) => read_other(rid, rows.columns(), &mut cells)?,
-                None => self.read(guard, view, slots.0 + at as usize, rows.columns(), &mut cells)?,
-            };
-            if !is_there {
+        for at in newer {
+            if !self.read(guard, view, slots.0 + at as usize, rows.columns(), &mut cells)? {
                 rows.truncate(first);
                 return Ok(false);
             }
@@ -146,31 +154,29 @@ impl Range {
         Ok(())
     }
 
-    /// Which of the records lie elsewhere or have something newer than these pages; `None` if another is not plainly seen in them.
+    /// Which of the records have something newer than these pages; `None` if another is not plainly seen in them.
     fn newer<O: Outcomes>(
         &self,
         guard: &Guard,
         pages: &Pages,
         view: View<'_, O>,
         (from, to): (usize, usize),
-        elsewhere: &[(u32, Rid)],
     ) -> Result<Option<Newer>, PageError> {
-        let settled = match &pages.meta {
-            MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => None,
-            meta => Some(meta.settled_times(guard)?),
-        };
-        let is_seen = |slot: usize| settled.is_none_or(|times| times.at(slot).is_some_and(|at| view.is_in_time(at)));
-        let (mut newer, mut elsewhere) = (Newer::new(), elsewhere.iter().peekable());
+        let (seen, mut newer) = (PlainlySeen::in_pages(guard, pages, view)?, Newer::new());
         for slot in from..to {
-            if let Some((at, rid)) = elsewhere.next_if(|(at, _)| from + *at as usize == slot) {
-                newer.push((*at, Some(*rid)));
-            } else if self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)] {
-                newer.push(((slot - from) as u32, None));
-            } else if !is_seen(slot) {
+            if self.has_newer(pages, slot) {
+                newer.push((slot - from) as u32);
+            } else if !seen.has(slot) {
                 return Ok(None);
             }
         }
         Ok(Some(newer))
+    }
+
+    /// Whether a record has something newer than these pages, which were loaded before.
+    #[inline]
+    pub(super) fn has_newer(&self, pages: &Pages, slot: usize) -> bool {
+        self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)]
     }
 
     /// A column of the records, with the newer values of some of them.

@@ -60,12 +60,10 @@ impl Table {
         &self,
         guard: &Guard,
         view: View<'_, O>,
-        stretch: Stretch<'_>,
+        stretch: Stretch,
         columns: &[usize],
     ) -> Result<Option<Vec<ArrayRef>>, PageError> {
-        self.range(stretch.first.range()).stretch(guard, view, stretch, columns, |rid, cells| {
-            self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
-        })
+        self.range(stretch.first.range()).stretch(guard, view, stretch, columns)
     }
 
     /// Adds the values of the columns of `rows` in a stretch of records to these, as words. False if one of the records is not there for
@@ -77,12 +75,10 @@ impl Table {
         &self,
         guard: &Guard,
         view: View<'_, O>,
-        stretch: Stretch<'_>,
+        stretch: Stretch,
         rows: &mut WordRows,
     ) -> Result<bool, PageError> {
-        self.range(stretch.first.range()).stretch_words(guard, view, stretch, rows, |rid, columns, cells| {
-            self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
-        })
+        self.range(stretch.first.range()).stretch_words(guard, view, stretch, rows)
     }
 
     /// Reads the version that `view` sees as owned values.

@@ -103,7 +103,7 @@ impl ColumnBuilder {
     ///
     /// # Panics
     /// If the column's values are not stored as words.
-    pub(crate) fn extend_words(&mut self, words: impl Iterator<Item = u64>) {
+    pub fn extend_words(&mut self, words: impl Iterator<Item = u64>) {
         match &mut self.builder {
             Builder::Boolean(builder) => words.for_each(|word| builder.append_value(word != 0)),
             Builder::I16(builder) => builder.extend(words.map(|word| word as i16)),

@@ -68,12 +68,21 @@ impl<W: Write> Output<W> {
 
     /// Puts a message in: its type, and what `body` appends. The length is filled in afterwards.
     pub(crate) fn message(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
-        self.buffer.push(kind);
-        let start = self.buffer.len();
-        self.buffer.extend_from_slice(&[0; 4]);
+        let start = self.begin(kind);
         body(&mut self.buffer);
-        let length = u32::try_from(self.buffer.len() - start).unwrap_or(u32::MAX);
-        self.buffer[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        self.end(start);
+    }
+
+    /// Puts the type of a message in, and room for its length; tells where it starts.
+    fn begin(&mut self, kind: u8) -> usize {
+        self.buffer.extend_from_slice(&[kind, 0, 0, 0, 0]);
+        self.buffer.len() - 5
+    }
+
+    /// Fills in the length of the message that starts there.
+    fn end(&mut self, start: usize) {
+        let length = u32::try_from(self.buffer.len() - start - 1).unwrap_or(u32::MAX);
+        self.buffer[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
     }
 
     /// Puts a message in as [`message`](Self::message) does, unless `body` fails: then nothing of it is sent.
@@ -82,11 +91,11 @@ impl<W: Write> Output<W> {
         kind: u8,
         body: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let before = self.buffer.len();
-        let mut done = Ok(());
-        self.message(kind, |buffer| done = body(buffer));
-        if done.is_err() {
-            self.buffer.truncate(before);
+        let start = self.begin(kind);
+        let done = body(&mut self.buffer);
+        match done {
+            Ok(()) => self.end(start),
+            Err(_) => self.buffer.truncate(start),
         }
         done
     }

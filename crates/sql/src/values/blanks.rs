@@ -53,7 +53,7 @@ pub(crate) fn fill(bytes: &mut Vec<u8>, start: usize, chars: u32) {
 }
 
 /// How many characters a text, given as bytes, has fewer than these.
-fn missing(text: &[u8], chars: u32) -> usize {
+pub(crate) fn missing(text: &[u8], chars: u32) -> usize {
     // A text of as many bytes as characters is counted at once.
     let count = match is_ascii(text) {
         true => text.len(),

@@ -15,7 +15,7 @@ use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 use crate::error::SqlError;
 pub use crate::values::blanks::blanks_to;
-use crate::values::blanks::fill;
+use crate::values::blanks::{fill, missing};
 use crate::values::pg_types;
 use crate::values::text::text_value;
 use crate::values::text_column::TextColumn;
@@ -34,6 +34,8 @@ pub struct Column<'a> {
     chars: u32,
     values: Values<'a>,
     text: TextColumn<'a>,
+    /// The values, where these are texts that are written as they are.
+    as_they_are: Option<&'a StringViewArray>,
 }
 
 /// The arrays that are common, each as what it is.
@@ -71,16 +73,22 @@ impl<'a> Column<'a> {
             }
             _ => Values::Other,
         };
+        let (is_binary, is_vector) = (format == 1, oids::item_of_vector(oid).is_some());
+        let as_they_are = match values {
+            Values::Text(texts) if oid != pg_types::HSTORE && !is_vector => Some(texts),
+            _ => None,
+        };
         Column {
             array,
             nulls: array.nulls(),
             is_all_null: array.data_type().is_null(),
             oid,
-            is_binary: format == 1,
-            is_vector: oids::item_of_vector(oid).is_some(),
+            is_binary,
+            is_vector,
             chars: 0,
             values,
             text: TextColumn::new(array),
+            as_they_are,
         }
     }
 
@@ -99,6 +107,9 @@ impl<'a> Column<'a> {
             out.extend_from_slice(&(-1_i32).to_be_bytes());
             return Ok(());
         }
+        if let Some(texts) = self.as_they_are {
+            return self.put_as_it_is(out, texts.value(row).as_bytes());
+        }
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
         match self.is_binary {
@@ -108,9 +119,19 @@ impl<'a> Column<'a> {
         if self.chars > 0 {
             fill(out, start + 4, self.chars);
         }
-        let length = i32::try_from(out.len() - start - 4);
-        let length = length.map_err(|_| SqlError::new("54000", "a value is too long to be sent"))?;
+        let length = length_of(out.len() - start - 4)?;
         out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
+    /// Appends a text with its length, which is known before, and its blanks.
+    fn put_as_it_is(&self, out: &mut Vec<u8>, text: &[u8]) -> Result<(), SqlError> {
+        let blanks = if self.chars == 0 { 0 } else { missing(text, self.chars) };
+        out.extend_from_slice(&length_of(text.len() + blanks)?.to_be_bytes());
+        out.extend_from_slice(text);
+        if blanks > 0 {
+            out.resize(out.len() + blanks, b' ');
+        }
         Ok(())
     }
 
@@ -192,6 +213,11 @@ impl<'a> Column<'a> {
             oid => binary::put(out, self.array, row, oid),
         }
     }
+}
+
+/// The length of a value as it is told before it.
+fn length_of(bytes: usize) -> Result<i32, SqlError> {
+    i32::try_from(bytes).map_err(|_| SqlError::new("54000", "a value is too long to be sent"))
 }
 
 /// The value of a hexadecimal digit.
