@@ -301,7 +301,7 @@ impl Error {
             Error::BadSchema(SchemaError::NoSuchKeyColumn(_)) => "42703",
             Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
             Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
-            Error::BadSchema(SchemaError::NotAKeyType(_, DataType::Geometry(_))) => "42704",
+            Error::BadSchema(SchemaError::NotAKeyType(..)) => "42704",
             Error::BadSchema(_) => "42P16",
             Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
             Error::ExclusionViolated { .. } | Error::KeysExcluded { .. } => "23P01",

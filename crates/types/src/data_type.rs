@@ -215,12 +215,11 @@ impl DataType {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
     }
 
-    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key. A `json` and a
-    /// shape may not: they have no order.
+    /// Whether values of this type may be (part of) a primary key: a `json` and a shape may not, as they have no order.
     pub fn is_key(self) -> bool {
         match self {
             DataType::Array(item) => item.data_type().is_key(),
-            other => !matches!(other, DataType::Real | DataType::Double | DataType::Json | DataType::Geometry(_)),
+            other => !matches!(other, DataType::Json | DataType::Geometry(_)),
         }
     }
 }

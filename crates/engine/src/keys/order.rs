@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Words are put in order first: integers by turning the sign bit over, floats by their total order, which is also that
-//! of scans. No key of the first form is the beginning of another one, so the beginning of a key is a range.
+//! of scans, but that both zeros are one key, and all NaN another. No key of the first form is the beginning of another one, so the
+//! beginning of a key is a range.
 use std::ops::Bound;
 
 use index::KeyBytes;
@@ -90,18 +91,26 @@ pub(crate) fn integer_in_order(word: u64) -> i64 {
     (word ^ SIGN) as i64
 }
 
-/// The word of a cell, put in order.
+/// The word of a cell, put in order. Both zeros of a float have one, and so have all NaN, which come last.
 #[inline]
 fn ordered(word: u64, data_type: DataType) -> u64 {
     match Storage::of(data_type) {
         Storage::F32 => {
-            let bits = word as u32;
+            let bits = float_of_key(f32::from_bits(word as u32), f32::NAN).to_bits();
             u64::from(if bits >> 31 == 0 { bits | 1 << 31 } else { !bits })
         }
-        Storage::F64 if word & SIGN == 0 => word | SIGN,
-        Storage::F64 => !word,
+        Storage::F64 => {
+            let bits = float_of_key(f64::from_bits(word), f64::NAN).to_bits();
+            if bits & SIGN == 0 { bits | SIGN } else { !bits }
+        }
         _ => ordered_integer(word as i64),
     }
+}
+
+/// The one of all equal floats that stands in keys.
+fn float_of_key<F: Copy + PartialEq + Default + std::ops::Add<Output = F>>(value: F, nan: F) -> F {
+    // Adding zero makes the negative zero positive and leaves every other float as it is.
+    if value == value { value + F::default() } else { nan }
 }
 
 /// The place before or behind all records of a key.
@@ -314,7 +323,9 @@ mod tests {
         let value = match data_type {
             DataType::Integer => prop_oneof![-3..3i32, any::<i32>()].prop_map(Value::Integer).boxed(),
             DataType::TEXT => "[\\x00\\x01ab]{0,3}".prop_map(Value::from).boxed(),
-            DataType::Double => prop_oneof![Just(-0.0), Just(0.0), any::<f64>()].prop_map(Value::Double).boxed(),
+            DataType::Double => prop_oneof![Just(-0.0), Just(0.0), Just(-f64::NAN), Just(f64::NAN), any::<f64>()]
+                .prop_map(Value::Double)
+                .boxed(),
             DataType::Numeric => {
                 (-2..2i128, 0..3u32).prop_map(|(units, decimals)| Value::from(numeric_of(units, decimals))).boxed()
             }
@@ -338,8 +349,17 @@ mod tests {
         Numeric::new(units * 10_i128.pow(decimals / 2), decimals)
     }
 
-    /// The order of scans, NULL last; of numerics their order, where the decimals that they show mean nothing.
+    /// The order of scans, NULL last; of numerics their order, where the decimals that they show mean nothing, and of floats one where
+    /// both zeros are equal.
     fn compare(left: &Value, right: &Value, data_type: DataType) -> Ordering {
+        match (left, right) {
+            (Value::Double(left), Value::Double(right)) if left == right => return Ordering::Equal,
+            (Value::Double(left), Value::Double(right)) if left.is_nan() && right.is_nan() => return Ordering::Equal,
+            (Value::Double(left), _) if left.is_nan() && !right.is_null() => return Ordering::Greater,
+            (_, Value::Double(right)) if right.is_nan() && !left.is_null() => return Ordering::Less,
+            (Value::Real(left), Value::Real(right)) if left == right => return Ordering::Equal,
+            _ => {}
+        }
         if let (Value::Numeric(left), Value::Numeric(right)) = (left, right) {
             return left.cmp(right);
         }

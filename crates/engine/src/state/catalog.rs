@@ -249,10 +249,21 @@ impl Catalog {
         self.next_table.load(Ordering::Relaxed)
     }
 
-    /// The tables and sequences that a snapshot, which is held, sees, with their names in it, sorted by these.
-    pub(crate) fn tables_seen(&self, transactions: &Transactions, seen: Snapshot) -> Vec<(String, Arc<TableData>)> {
-        let names = self.names(transactions, seen, |_| true).into_iter();
-        names.filter_map(|name| self.find(transactions, seen, &name).map(|table| (name, table))).collect()
+    /// The first answer that one of the tables and sequences gives which a snapshot, held by the caller, sees.
+    pub(crate) fn find_among<T>(
+        &self,
+        transactions: &Transactions,
+        seen: Snapshot,
+        of: impl Fn(&str, &Arc<TableData>) -> Option<T>,
+    ) -> Option<T> {
+        self.decided(transactions, |names| {
+            let mut found = None;
+            names.each_seen(transactions, seen, |name, table| {
+                found = of(name, table);
+                found.is_none()
+            })?;
+            Ok(found)
+        })
     }
 
     /// The names that mean such a table in a snapshot, sorted.
@@ -263,15 +274,18 @@ impl Catalog {
         of: impl Fn(&TableData) -> bool,
     ) -> Vec<String> {
         self.decided(transactions, |names| {
-            let newest = names.newest.keys().chain(names.claims.keys());
-            let all: BTreeSet<&String> = newest.chain(names.former.names()).collect();
-            let mut found = Vec::with_capacity(all.len());
-            for name in all {
-                if names.meaning(transactions, seen, name)?.is_some_and(|data| of(data)) {
-                    found.push(name.clone());
+            let mut found = Vec::new();
+            names.each_seen(transactions, seen, |name, table| {
+                if of(table) {
+                    found.push(name.to_owned());
                 }
-            }
-            debug_assert!(found.is_sorted(), "names are listed in their order: {found:?}");
+                true
+            })?;
+            found.sort();
+            debug_assert!(
+                found.windows(2).all(|pair| pair[0] != pair[1]),
+                "invariant 4: a name is listed twice: {found:?}"
+            );
             Ok(found)
         })
     }
@@ -411,6 +425,32 @@ impl Catalog {
 }
 
 impl Names {
+    /// Visits what all names mean in a snapshot, until one is answered by false: first those that mean something now, which are most,
+    /// then others that are claimed, and those that meant something before.
+    fn each_seen(
+        &self,
+        transactions: &Transactions,
+        seen: Snapshot,
+        mut visit: impl FnMut(&str, &Arc<TableData>) -> bool,
+    ) -> Result<(), Undecided> {
+        for (name, named) in &self.newest {
+            let is_plain = named.from <= seen.at && !self.claims.contains_key(name);
+            let table = if is_plain { Some(&named.table) } else { self.meaning(transactions, seen, name)? };
+            if table.is_some_and(|table| !visit(name, table)) {
+                return Ok(());
+            }
+        }
+        let claimed = self.claims.keys().filter(|name| !self.newest.contains_key(*name));
+        let is_other = |name: &&String| !self.newest.contains_key(*name) && !self.claims.contains_key(*name);
+        for name in claimed.chain(self.former.names().filter(is_other)) {
+            let table = self.meaning(transactions, seen, name)?;
+            if table.is_some_and(|table| !visit(name, table)) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     fn meaning(
         &self,
         transactions: &Transactions,

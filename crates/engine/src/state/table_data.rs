@@ -236,6 +236,11 @@ impl TableData {
         self.settings.read().clone()
     }
 
+    /// What the settings say, without a copy of them.
+    pub(crate) fn of_settings<T>(&self, ask: impl FnOnce(&TableSettings) -> T) -> T {
+        ask(&self.settings.read())
+    }
+
     pub(crate) fn retention(&self) -> Retention {
         self.settings.read().retention
     }

@@ -129,12 +129,16 @@ impl Transaction {
     }
 
     fn indexes_of(&self, data: &TableData) -> Vec<Arc<IndexData>> {
-        let is_there = |index: &Arc<IndexData>| match index.standing.standing() {
+        data.indexes.all().into_iter().filter(|index| self.has_index(index)).collect()
+    }
+
+    /// Whether an index is there for this transaction.
+    pub(super) fn has_index(&self, index: &Arc<IndexData>) -> bool {
+        match index.standing.standing() {
             Standing::Open => !self.has_dropped_index(index),
             Standing::Locked(maker) => maker == self.id() && !self.has_dropped_index(index),
             Standing::Gone(_) => false,
-        };
-        data.indexes.all().into_iter().filter(is_there).collect()
+        }
     }
 
     /// Whether this transaction has dropped an index.
@@ -145,12 +149,16 @@ impl Transaction {
     }
 
     fn find_index(&self, name: &str) -> Result<(String, Arc<IndexData>)> {
-        let tables = self.anchor.core.catalog.tables_seen(self.transactions(), self.sight());
-        let of = |(table, data): (String, Arc<TableData>)| {
-            let found = self.indexes_of(&data).into_iter().find(|index| index.definition.name == name);
-            found.map(|index| (table, index))
-        };
-        tables.into_iter().find_map(of).ok_or_else(|| Error::NoSuchIndex(name.into()))
+        let catalog = &self.anchor.core.catalog;
+        let found = catalog.find_among(self.transactions(), self.sight(), |table, data| {
+            let named = data.indexes.which(|index| *index.definition.name == *name);
+            named.into_iter().find(|index| self.has_index(index)).map(|index| (table.to_owned(), index))
+        });
+        debug_assert!(
+            found.as_ref().is_none_or(|(_, index)| index.definition.name == name),
+            "\"{name}\" is looked for, and another index found"
+        );
+        found.ok_or_else(|| Error::NoSuchIndex(name.into()))
     }
 
     /// Refuses a name that an index has.

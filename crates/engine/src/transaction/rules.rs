@@ -17,10 +17,13 @@ use super::Transaction;
 use super::notes::CatalogStep;
 use crate::error::{Error, Result};
 use crate::keys::computed::ComputedExpressions;
+use crate::keys::data::IndexData;
 use crate::state::rules::{Rules, shown};
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::terms::row::check_cells;
+use crate::terms::settings::TableSettings;
+use crate::terms::table_name::schema_and_name;
 use crate::transaction::batch::{batch_columns, with_views};
 
 impl Transaction {
@@ -43,6 +46,33 @@ impl Transaction {
         debug_assert!(data.is_plain(), "rules for rows of \"{}\", which are not a user's", &*data.name);
         rules.compile(data.schema.columns(), self.anchor.core.expressions())?;
         Ok(Some(rules))
+    }
+
+    /// Whether a constraint of a table that the transaction sees, but for those of one, has a name, whatever the schema of its table.
+    pub fn has_constraint(&self, name: &str, without: Option<&str>) -> bool {
+        let is_among = |settings: &TableSettings, table: &str, has_key: bool| {
+            settings.checks.iter().any(|check| check.name == name)
+                || settings.foreign_keys.iter().any(|key| key.name == name)
+                || has_key && schema_and_name(&settings.name_of_key(table)).1 == name
+        };
+        let found = self.anchor.core.catalog.find_among(self.transactions(), self.sight(), |table, data| {
+            if !data.is_plain() || without == Some(table) {
+                return None;
+            }
+            let own = self.steps().iter().rev().find_map(|step| match step {
+                CatalogStep::Set(changed, settings, _) if Arc::ptr_eq(changed, data) => Some(settings),
+                _ => None,
+            });
+            let has_key = data.primary_key.is_some();
+            let is_named = match own {
+                Some(settings) => is_among(settings, table, has_key),
+                None => data.of_settings(|settings| is_among(settings, table, has_key)),
+            };
+            let is_it =
+                |index: &IndexData| index.definition.is_constraint && schema_and_name(&index.definition.name).1 == name;
+            (is_named || data.indexes.which(is_it).iter().any(|index| self.has_index(index))).then_some(())
+        });
+        found.is_some()
     }
 
     /// Refuses a row that breaks a rule.

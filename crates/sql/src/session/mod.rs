@@ -6,6 +6,7 @@
 //! Beside it stand its block of statements (`block`, `transactions`) and its prepared statements (`prepared`, `kept_statements`, with
 //! the types of parameters in `infer` and their values in `substitute`). Imports planning, `point` and below; statements import it.
 pub(crate) mod block;
+mod conflict_targets;
 pub(crate) mod cursors;
 pub(crate) mod infer;
 pub(crate) mod kept_statements;

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
 
+use super::conflict_targets;
 use super::infer::may_go_on;
 use crate::error::{Result, SqlError};
 use crate::parsing::ParsedStatement;
@@ -99,7 +100,12 @@ impl VisitorMut for Substitute<'_> {
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<SqlError> {
         self.cells(statement);
-        ControlFlow::Continue(())
+        let Statement::Insert(insert) = statement else { return ControlFlow::Continue(()) };
+        let walked = conflict_targets::change(insert, |expr| match expr.walk_mut(self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        });
+        walked.map_or_else(ControlFlow::Break, ControlFlow::Continue)
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {

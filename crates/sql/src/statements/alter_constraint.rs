@@ -154,7 +154,7 @@ pub(crate) fn add_check(
     (asked, not_valid): (&AskedCheck<'_>, NotValid),
     source: &Source,
 ) -> Result<()> {
-    let mut names = Names::of(write.transaction, table, name)?;
+    let mut names = Names::of(write.transaction, table, name);
     let mut check = asked.define((name, table.schema().columns()), &mut names, source)?;
     check.validated = !not_valid;
     if check.validated {
@@ -172,7 +172,7 @@ pub(crate) fn add_foreign_key(
     (asked, not_valid): (&AskedKey<'_>, NotValid),
     source: &Source,
 ) -> Result<()> {
-    let mut names = Names::of(write.transaction, table, name)?;
+    let mut names = Names::of(write.transaction, table, name);
     let mut key = asked.define(write.transaction, (table, name), &mut names, source)?;
     key.validated = !not_valid;
     generated::check_key(table, &write.transaction.settings(table).defaults, &key)?;
@@ -302,7 +302,7 @@ fn rename(
 ) -> Result<()> {
     let mut settings = write.transaction.settings(table);
     let found = found(write, (table, name), constraint, source)?;
-    let new = || Names::of(write.transaction, table, name)?.take(fold(to));
+    let new = || Names::of(write.transaction, table, name).take(fold(to));
     let (from, to_name) = (fold(constraint), fold(to));
     let about = (About::Constraint(name, &from), About::Constraint(name, &to_name));
     match found {

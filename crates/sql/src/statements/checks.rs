@@ -48,7 +48,7 @@ impl<'a> AskedCheck<'a> {
     pub(crate) fn define(
         &self,
         (table, columns): (&str, &[Column]),
-        names: &mut Names,
+        names: &mut Names<'_>,
         source: &Source,
     ) -> Result<Check> {
         let condition = define_over(self.expr, (table, columns), Kind::Check, source)?;
@@ -72,23 +72,22 @@ impl<'a> AskedCheck<'a> {
 }
 
 /// The names of constraints that are taken.
-pub(crate) struct Names {
+pub(crate) struct Names<'t> {
+    transaction: &'t Transaction,
     /// the table that is given constraints, where it is there already
     table: Option<String>,
     own: Vec<String>,
-    others: Vec<String>,
 }
 
-impl Names {
+impl<'t> Names<'t> {
     /// Those that a transaction sees, for a table that is about to be made.
-    pub(crate) fn of_new(transaction: &Transaction) -> Result<Names> {
-        Ok(Names { table: None, own: Vec::new(), others: all_names(transaction, None)? })
+    pub(crate) fn of_new(transaction: &'t Transaction) -> Names<'t> {
+        Names { transaction, table: None, own: Vec::new() }
     }
 
     /// Those that a transaction sees, for a table that is there.
-    pub(crate) fn of(transaction: &Transaction, table: &Table, name: &str) -> Result<Names> {
-        let own = names_of(transaction, table, name);
-        Ok(Names { table: Some(name.to_owned()), own, others: all_names(transaction, Some(name))? })
+    pub(crate) fn of(transaction: &'t Transaction, table: &Table, name: &str) -> Names<'t> {
+        Names { transaction, table: Some(name.to_owned()), own: names_of(transaction, table, name) }
     }
 
     /// Takes a name that a statement gives.
@@ -106,20 +105,13 @@ impl Names {
 
     /// The first name for what is of columns of a table that no constraint has.
     pub(crate) fn find(&mut self, table: &str, columns: &str, label: &str) -> String {
-        let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        let found = free_name(table, columns, label, |name| !has(&self.own, name) && !has(&self.others, name));
+        let of_this = self.table.as_deref();
+        let is_taken = |name: &str| self.own.iter().any(|known| known == name);
+        let is_free = |name: &str| !is_taken(name) && !self.transaction.has_constraint(name, of_this);
+        let found = free_name(table, columns, label, is_free);
         self.own.push(found.clone());
         found
     }
-}
-
-/// The names of the constraints of all tables but one.
-fn all_names(transaction: &Transaction, without: Option<&str>) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for name in transaction.table_names().into_iter().filter(|name| Some(name.as_str()) != without) {
-        names.extend(names_of(transaction, &transaction.table(&name)?, &name));
-    }
-    Ok(names)
 }
 
 /// The table whose primary key has this name, in the schema of the name.

@@ -215,7 +215,7 @@ fn define_checks(
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let mut names = Names::of_new(transaction)?;
+    let mut names = Names::of_new(transaction);
     asked.iter().map(|check| check.define((name, schema.columns()), &mut names, source)).collect()
 }
 
@@ -230,7 +230,7 @@ fn add_foreign_keys(
         return Ok(());
     }
     let name = table.name().to_owned();
-    let mut names = Names::of(transaction, table, &name)?;
+    let mut names = Names::of(transaction, table, &name);
     let define = |asked: &AskedKey<'_>| asked.define(transaction, (table, &name), &mut names, source);
     let keys = asked.iter().map(define).collect::<Result<Vec<_>>>()?;
     let defaults = transaction.settings(table).defaults;

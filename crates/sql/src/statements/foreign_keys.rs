@@ -68,7 +68,7 @@ impl<'a> AskedKey<'a> {
         &self,
         transaction: &Transaction,
         (table, name): (&Table, &str),
-        names: &mut Names,
+        names: &mut Names<'_>,
         source: &Source,
     ) -> Result<ForeignKey> {
         let referenced_name = table_name(&self.constraint.foreign_table, source)?;

@@ -1,8 +1,9 @@
 //! `FETCH FIRST (n) ROWS`, of which the parser's library reads no parentheses, among the tokens of a statement:
 //!
 //! ```text
-//! FETCH FIRST (2) ROWS WITH TIES     ->  FETCH FIRST 2 ROWS WITH TIES
-//! FETCH NEXT (1 + $1) ROWS ONLY      ->  LIMIT (1 + $1)
+//! FETCH FIRST (2) ROWS WITH TIES            ->  FETCH FIRST 2 ROWS WITH TIES
+//! FETCH FIRST ($1::integer) ROWS WITH TIES  ->  FETCH FIRST $1 ROWS WITH TIES
+//! FETCH NEXT (1 + $1) ROWS ONLY             ->  LIMIT (1 + $1)
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -31,18 +32,29 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, fetch: usize) {
     if !matches!(keyword(&tokens[rows]), Keyword::ROW | Keyword::ROWS) {
         return;
     }
-    let is_one = following(tokens, open).next().is_some_and(|inner| {
-        let is_value = matches!(tokens[inner].token, Token::Number(..) | Token::Placeholder(_));
-        is_value && following(tokens, inner).next() == Some(close)
-    });
-    if is_one {
-        tokens.remove(close);
+    if let Some(behind_value) = behind_one_value(tokens, open, close) {
+        tokens.drain(behind_value..=close);
         tokens.remove(open);
     } else if keyword(&tokens[only]) == Keyword::ONLY {
         let limit = Word { value: "LIMIT".to_owned(), quote_style: None, keyword: Keyword::LIMIT };
         tokens[fetch].token = Token::Word(limit);
         tokens.drain(close + 1..=only);
         tokens.drain(fetch + 1..open);
+    }
+}
+
+/// The place behind the one number or parameter between the parentheses, if they have nothing else but its cast to whole numbers.
+fn behind_one_value(tokens: &[TokenWithSpan], open: usize, close: usize) -> Option<usize> {
+    let mut inner = following(tokens, open).take_while(|at| *at < close);
+    let value = inner.next().filter(|at| matches!(tokens[*at].token, Token::Number(..) | Token::Placeholder(_)))?;
+    match (inner.next(), inner.next(), inner.next()) {
+        (None, ..) => Some(close),
+        (Some(cast), Some(of), None) if tokens[cast].token == Token::DoubleColon => {
+            let is_whole =
+                matches!(keyword(&tokens[of]), Keyword::SMALLINT | Keyword::INT | Keyword::INTEGER | Keyword::BIGINT);
+            is_whole.then_some(value + 1)
+        }
+        _ => None,
     }
 }
 
@@ -56,6 +68,8 @@ mod tests {
         for (text, expected) in [
             ("SELECT 1 FETCH FIRST (2) ROWS ONLY", "SELECT 1 FETCH FIRST 2 ROWS ONLY"),
             ("SELECT 1 FETCH NEXT ( $1 ) ROW WITH TIES", "SELECT 1 FETCH NEXT  $1  ROW WITH TIES"),
+            ("SELECT 1 FETCH NEXT ($1::INTEGER) ROWS WITH TIES", "SELECT 1 FETCH NEXT $1 ROWS WITH TIES"),
+            ("SELECT 1 FETCH NEXT ($1::text) ROWS WITH TIES", "SELECT 1 FETCH NEXT ($1::text) ROWS WITH TIES"),
             ("SELECT 1 FETCH FIRST (1 + (2)) ROWS ONLY, x", "SELECT 1 LIMIT(1 + (2)), x"),
             ("SELECT (SELECT 1 FETCH FIRST (-1) ROWS ONLY)", "SELECT (SELECT 1 LIMIT(-1))"),
             ("SELECT 1 FETCH FIRST (1 + 2) ROWS WITH TIES", "SELECT 1 FETCH FIRST (1 + 2) ROWS WITH TIES"),

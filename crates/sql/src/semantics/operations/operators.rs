@@ -75,8 +75,7 @@ pub(crate) fn compute(
         ArrowType::Float32 => check_floats::<Float32Type>(op, left, right, &result)?,
         _ => {}
     }
-    // A sum has a negative zero of two of them only.
-    Ok(if matches!(op, Operator::Plus | Operator::Minus) { result } else { of_one_zero(result) })
+    Ok(of_one_zero(result))
 }
 
 impl ScalarUDFImpl for CheckedOperator {

@@ -179,16 +179,34 @@ fn is_nested(array: &Expr) -> bool {
     }
 }
 
-/// Whether an array that is written out has both texts and other items that are not NULL.
+/// Whether an array that is written out has texts or casts, and other items that are not NULL, or casts to several types.
 fn is_mixed(array: &Expr) -> bool {
     match array {
         Expr::Nested(inner) => is_mixed(inner),
         Expr::Array(Array { elem, .. }) => {
-            let is_null = |item: &Expr| matches!(item, Expr::Value(value) if value.value == Value::Null);
-            let is_text = |item: &Expr| text_of(item).is_some();
-            elem.iter().any(is_text) && !elem.iter().all(|item| is_text(item) || is_null(item))
+            let is_null = |item: &&Expr| matches!(item, Expr::Value(value) if value.value == Value::Null);
+            let mut kinds = elem.iter().filter(|item| !is_null(item)).map(ItemKind::of);
+            kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
         }
         _ => false,
+    }
+}
+
+/// What is known of the type of an item without the planner.
+#[derive(PartialEq)]
+enum ItemKind<'a> {
+    Text,
+    Cast(&'a DataType),
+    Other,
+}
+
+impl ItemKind<'_> {
+    fn of(item: &Expr) -> ItemKind<'_> {
+        match item {
+            item if text_of(item).is_some() => ItemKind::Text,
+            Expr::Cast { data_type, .. } => ItemKind::Cast(data_type),
+            _ => ItemKind::Other,
+        }
     }
 }
 

@@ -8,8 +8,10 @@ use engine::{DataType, Schema};
 
 use super::{Finder, plain_argument};
 use crate::names::fold;
+use crate::session::conflict_targets;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::subscript_tokens::{ITEM, PART};
+use crate::syntax::walk::Walk;
 
 impl Finder<'_> {
     /// Looks at the clauses that only this kind of statement has.
@@ -95,6 +97,10 @@ impl Finder<'_> {
             let shown = shown.or(name.0.last().and_then(ObjectNamePart::as_ident)).map(fold).unwrap_or_default();
             self.scope.push((shown, schema.clone()));
             self.scope.push(("excluded".to_owned(), schema.clone()));
+        }
+        for expr in conflict_targets::expressions(insert) {
+            // What breaks a walk is told of the statement itself, too.
+            let _told = expr.walk(self);
         }
         if let Some(OnInsert::OnConflict(OnConflict { action: OnConflictAction::DoUpdate(update), .. })) = &insert.on {
             self.assignments(&update.assignments);

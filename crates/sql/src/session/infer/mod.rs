@@ -33,6 +33,7 @@ use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
+use crate::session::conflict_targets;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::parameter::number_of;
 use crate::syntax::source::Source;
@@ -50,6 +51,11 @@ pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usi
     }
     impl VisitorMut for Count<'_> {
         type Break = SqlError;
+
+        fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<SqlError> {
+            let Statement::Insert(insert) = statement else { return ControlFlow::Continue(()) };
+            conflict_targets::expressions(insert).iter_mut().try_for_each(|expr| expr.walk_mut(self))
+        }
 
         fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<SqlError> {
             may_go_on()?;
