@@ -20,7 +20,7 @@ use std::sync::Arc;
 use durability::{CheckpointError, CheckpointWriter, Checkpoints};
 use lineage::PageSource;
 use serde::{Deserialize, Serialize};
-use types::BlobRef;
+use types::{BlobRef, DataType};
 
 use crate::keys::blocks::{BlockPlace, Blocks, Counting, bounds_of};
 use crate::keys::data::IndexData;
@@ -55,6 +55,9 @@ pub(crate) struct ImageContents {
     directory: Option<BlobPlace>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     behind: BTreeSet<usize>,
+    /// whether both zeros of a float have one key in it, and so have all NaN, as in images since 2026-11-30
+    #[serde(default)]
+    floats_are_equal: bool,
 }
 
 /// The image of an index as part of a checkpoint that is being written.
@@ -323,7 +326,7 @@ impl ImageContents {
             Some(_) => Vec::new(),
             None => image.runs.iter().map(|run| place_of(&run.blob)).collect(),
         };
-        ImageContents { index, runs, directory, behind: image.behind.clone() }
+        ImageContents { index, runs, directory, behind: image.behind.clone(), floats_are_equal: true }
     }
 
     /// Tells the index that it has this image, if the table has the index.
@@ -334,6 +337,11 @@ impl ImageContents {
         };
         let Some(index) = index else { return };
         debug_assert!(index.imaged.image().is_none(), "invariant 7: {:?} has two images", self.index);
+        let types = index.columns().iter().map(|column| table.schema.columns()[*column].data_type);
+        if index.definition.is_computed() && !self.floats_are_equal || !self.has_keys_of(types) {
+            // It is filled from the table.
+            return;
+        }
         match self.read_runs(checkpoints) {
             Ok(runs) => index.imaged.set(Some(IndexImage {
                 runs,
@@ -349,6 +357,11 @@ impl ImageContents {
         }
     }
 
+    /// Whether its keys are those that columns of these types have by now.
+    fn has_keys_of(&self, mut types: impl Iterator<Item = DataType>) -> bool {
+        self.floats_are_equal || !types.any(|data_type| matches!(data_type, DataType::Real | DataType::Double))
+    }
+
     fn read_runs(&self, checkpoints: &Checkpoints) -> Result<Vec<ImageRun>, String> {
         match &self.directory {
             None => Ok(self.runs.iter().map(|run| ImageRun { first: None, blob: blob_at(run) }).collect()),
@@ -358,5 +371,22 @@ impl ImageContents {
                 Ok(runs.map(|(first, blob)| ImageRun { first: Some(first), blob }).collect())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_of_floats_with_two_zeros_are_made_anew() {
+        let older: ImageContents = serde_json::from_str("{}").unwrap();
+        let written = ImageContents::new(None, &IndexImage::default());
+        for (data_type, has_keys) in [(DataType::BigInt, true), (DataType::Real, false), (DataType::Double, false)] {
+            assert_eq!(older.has_keys_of([DataType::TEXT, data_type].into_iter()), has_keys, "{data_type}");
+            assert!(written.has_keys_of([data_type].into_iter()));
+        }
+        let read: ImageContents = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
+        assert!(read.floats_are_equal, "it is written");
     }
 }
