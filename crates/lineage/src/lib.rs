@@ -63,7 +63,7 @@ pub use record::point::{AppendedVersion, Point, PointColumns, PointHint};
 pub use record::view::{Outcome, Outcomes, View};
 pub use record::write::{Change, WriteError, Writer};
 pub use scan::aggregate::Totals;
-pub use scan::gather::GatheredColumn;
+pub use table::gather::GatheredColumn;
 pub use scan::past::ChangedRecord;
 pub use scan::request::{BLOCK_ROWS, Projection, Request};
 pub use scan::split::{BasePage, BasePageId, BaseRowSet, SplitRange};

@@ -3,6 +3,7 @@
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
 mod changes;
+pub(crate) mod gather;
 mod insert;
 mod places;
 mod read;

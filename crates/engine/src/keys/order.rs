@@ -96,22 +96,21 @@ pub(crate) fn integer_in_order(word: u64) -> i64 {
 fn ordered(word: u64, data_type: DataType) -> u64 {
     match Storage::of(data_type) {
         Storage::F32 => {
-            let bits = float_of_key(f32::from_bits(word as u32), f32::NAN).to_bits();
+            let value = f32::from_bits(word as u32);
+            let bits = if value.is_nan() { f32::NAN } else { value + POSITIVE }.to_bits();
             u64::from(if bits >> 31 == 0 { bits | 1 << 31 } else { !bits })
         }
         Storage::F64 => {
-            let bits = float_of_key(f64::from_bits(word), f64::NAN).to_bits();
+            let value = f64::from_bits(word);
+            let bits = if value.is_nan() { f64::NAN } else { value + f64::from(POSITIVE) }.to_bits();
             if bits & SIGN == 0 { bits | SIGN } else { !bits }
         }
         _ => ordered_integer(word as i64),
     }
 }
 
-/// The one of all equal floats that stands in keys.
-fn float_of_key<F: Copy + PartialEq + Default + std::ops::Add<Output = F>>(value: F, nan: F) -> F {
-    // Adding zero makes the negative zero positive and leaves every other float as it is.
-    if value == value { value + F::default() } else { nan }
-}
+/// Added to a float it makes the negative zero positive, and leaves every other one as it is.
+const POSITIVE: f32 = 0.0;
 
 /// The place before or behind all records of a key.
 pub(crate) fn beside_all(key: &IndexKey, is_behind: bool) -> (IndexKey, Rid) {

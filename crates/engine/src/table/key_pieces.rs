@@ -152,6 +152,7 @@ impl Pieces {
         if long.is_empty() {
             return;
         }
+        debug_assert!(long.iter().all(|(start, end)| from <= *start && start < end), "parts of these records");
         let rest: Records = (self.records.0.drain(from..).collect(), self.records.1.drain(from..).collect());
         let mut done = 0;
         for (start, end) in long.into_iter().map(|(start, end)| (start - from, end - from)) {
@@ -195,6 +196,7 @@ impl Table {
         (keys, rids): (&[u64], &[Rid]),
         rows: &mut impl FoundRows,
     ) -> Result<()> {
+        debug_assert_eq!(keys.len(), rids.len(), "invariant 7: a record for each key");
         let mut done = 0;
         while done < keys.len() {
             done += rows.add_records(guard, view, &rids[done..])?;

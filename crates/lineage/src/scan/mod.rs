@@ -4,7 +4,6 @@ pub(crate) mod batches;
 pub(crate) mod block;
 pub(crate) mod fold;
 pub(crate) mod forward;
-pub(crate) mod gather;
 pub(crate) mod inserted;
 pub(crate) mod overlay;
 pub(crate) mod past;

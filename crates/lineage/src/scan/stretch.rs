@@ -52,7 +52,7 @@ impl Stretch {
 type Newer = SmallVec<[u32; 16]>;
 
 /// Which records a view plainly sees as base pages have them: what is there was committed in time, and is stamped.
-pub(super) struct PlainlySeen<'a, O> {
+pub(crate) struct PlainlySeen<'a, O> {
     view: View<'a, O>,
     /// `None` if all are seen
     times: Option<SettledTimes<'a>>,
@@ -60,7 +60,7 @@ pub(super) struct PlainlySeen<'a, O> {
 
 impl<'a, O: Outcomes> PlainlySeen<'a, O> {
     /// Those of some pages.
-    pub(super) fn in_pages(guard: &'a Guard, pages: &'a Pages, view: View<'a, O>) -> Result<Self, PageError> {
+    pub(crate) fn in_pages(guard: &'a Guard, pages: &'a Pages, view: View<'a, O>) -> Result<Self, PageError> {
         let times = match &pages.meta {
             MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => None,
             meta => Some(meta.settled_times(guard)?),
@@ -70,7 +70,7 @@ impl<'a, O: Outcomes> PlainlySeen<'a, O> {
 
     /// Whether the record at `slot` is one of them.
     #[inline]
-    pub(super) fn has(&self, slot: usize) -> bool {
+    pub(crate) fn has(&self, slot: usize) -> bool {
         self.times.is_none_or(|times| times.at(slot).is_some_and(|at| self.view.is_in_time(at)))
     }
 }
@@ -175,7 +175,7 @@ impl Range {
 
     /// Whether a record has something newer than these pages, which were loaded before.
     #[inline]
-    pub(super) fn has_newer(&self, pages: &Pages, slot: usize) -> bool {
+    pub(crate) fn has_newer(&self, pages: &Pages, slot: usize) -> bool {
         self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)]
     }
 

@@ -298,7 +298,7 @@ fn the_catalog_tells_of_tables_columns_and_keys() {
         "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default";
     assert_eq!(ask(by_pattern), "t");
     assert_eq!(ask("SELECT polname, array(SELECT 1) FROM pg_catalog.pg_policy pol"), "");
-    assert_eq!(ask("SELECT count(*) FROM pg_roles"), "1");
+    assert_eq!(ask("SELECT rolname FROM pg_roles WHERE rolcanlogin"), ask("SELECT current_user"));
     assert_eq!(ask("SELECT current_database(), current_schema()"), "lstore,public");
     assert_eq!(run(&mut session, "SELECT 'x'::regclass"), Err("42P01"));
 }
