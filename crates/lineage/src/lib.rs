@@ -63,13 +63,13 @@ pub use record::point::{AppendedVersion, Point, PointColumns, PointHint};
 pub use record::view::{Outcome, Outcomes, View};
 pub use record::write::{Change, WriteError, Writer};
 pub use scan::aggregate::Totals;
-pub use table::gather::GatheredColumn;
 pub use scan::past::ChangedRecord;
 pub use scan::request::{BLOCK_ROWS, Projection, Request};
 pub use scan::split::{BasePage, BasePageId, BaseRowSet, SplitRange};
 pub use scan::statistics::{ColumnStatistics, TableStatistics};
 pub use scan::stretch::Stretch;
 pub use scan::validation::Validation;
+pub use table::gather::GatheredColumn;
 pub use table::{Points, Table, TableStats};
 pub use value::cell::{
     ArrayCells, Cell, Scratch, Storage, cell_of_value, is_wide, put_value_of_word, value_of_cell, word_of_value,
