@@ -27,10 +27,16 @@ pub(crate) struct MadeFunction {
 }
 
 impl MadeFunction {
+    /// The least and the most arguments that a call may have.
+    pub(crate) fn arguments_taken(&self) -> [usize; 2] {
+        let arguments = &self.definition.arguments;
+        [arguments.iter().filter(|argument| argument.default.is_none()).count(), arguments.len()]
+    }
+
     /// Whether a call may have so many arguments.
     pub(crate) fn takes(&self, arguments: usize) -> bool {
-        let needed = self.definition.arguments.iter().filter(|argument| argument.default.is_none()).count();
-        (needed..=self.definition.arguments.len()).contains(&arguments)
+        let [least, most] = self.arguments_taken();
+        (least..=most).contains(&arguments)
     }
 }
 

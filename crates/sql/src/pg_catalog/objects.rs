@@ -363,18 +363,13 @@ fn is_public(key: &str) -> bool {
 
 /// What the path of these objects hides.
 fn hidden_of(objects: &Objects) -> Hidden {
-    if objects.path().is_plain() {
-        return Hidden::default();
-    }
     let visible = objects.visible();
     let relations = objects.names().filter(|(key, oid)| is_public(key) && !visible.contains(oid));
     let found = |name: &str| objects.path().names(name).next().is_some_and(|first| is_public(&first));
     let mut functions: BTreeMap<String, Vec<[usize; 2]>> = BTreeMap::new();
     for object in objects.functions.iter().filter(|object| object.function.schema == PUBLIC_SCHEMA) {
-        let arguments = &object.function.definition.arguments;
-        let needed = arguments.iter().filter(|argument| argument.default.is_none()).count();
         if !found(&object.function.name) {
-            functions.entry(object.function.name.clone()).or_default().push([needed, arguments.len()]);
+            functions.entry(object.function.name.clone()).or_default().push(object.function.arguments_taken());
         }
     }
     let types = objects.types.iter().filter(|(key, _): &&(String, TypeDefinition)| is_public(key));

@@ -55,7 +55,7 @@ pub(crate) struct ImageContents {
     directory: Option<BlobPlace>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     behind: BTreeSet<usize>,
-    /// whether both zeros of a float have one key in it, and so have all NaN, as in images since 2026-11-30
+    /// whether both zeros of a float have one key in it, and so have all NaN; older images say nothing of it
     #[serde(default)]
     floats_are_equal: bool,
 }
