@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
+use smallvec::SmallVec;
 use sql::{Rows, SqlError};
 
 use crate::connection::Answer;
@@ -128,7 +129,7 @@ impl PendingRows {
         let column = |(array, told): (&'b ArrayRef, &ColumnDescription)| {
             Column::new(array.as_ref(), told.oid, told.format).filled_to(told.chars)
         };
-        let columns: Vec<Column<'_>> = described.map(column).collect();
+        let columns: SmallVec<[Column<'_>; 4]> = described.map(column).collect();
         let width = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         for row in rows {
             output.try_message(b'D', |body| {

@@ -43,6 +43,7 @@ use lineage::{
     Cell, ColumnBuilder, Encoding, GatheredColumn, Projection, Request, SplitRange, TableStatistics, TableStats, View,
     value_of_cell,
 };
+use smallvec::SmallVec;
 use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::background::read_ahead::ReadAhead;
@@ -374,7 +375,7 @@ pub(crate) struct Rows<'a> {
     table: &'a Table,
     pub(crate) options: &'a ScanOptions,
     /// the columns that are read of each row: those asked for, then those tested
-    pub(crate) columns: Vec<usize>,
+    pub(crate) columns: SmallVec<[usize; 8]>,
     pub(crate) builders: Vec<ColumnBuilder>,
     pub(crate) rids: Vec<u64>,
 }

@@ -146,6 +146,11 @@ impl Table {
                 place.records.push(record);
             } else {
                 let before = located.cells.len();
+                if before == 0 {
+                    let left = rids.len() - located.count;
+                    located.read.reserve(left);
+                    located.cells.reserve(left * columns.len());
+                }
                 located.cells.resize(before + columns.len(), Cell::Null);
                 if !place.range.read(guard, view, slot, columns, &mut located.cells[before..])? {
                     break;

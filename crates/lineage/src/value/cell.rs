@@ -378,7 +378,7 @@ pub fn put_value_of_word(word: u64, data_type: DataType, into: &mut Value) {
 
 /// The text that bytes are. They were checked when they came in as `str`, and where a page is damaged no wrong text is made of
 /// them.
-pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+fn text(bytes: &[u8]) -> Cow<'_, str> {
     if types::is_ascii(bytes) {
         // SAFETY: each of these bytes is a character.
         return Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) });

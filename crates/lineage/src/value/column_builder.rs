@@ -1,7 +1,7 @@
 //! Building Arrow arrays value by value.
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, BinaryViewBuilder, BooleanBuilder, StringViewBuilder};
+use arrow_array::builder::{ArrayBuilder, BooleanBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
@@ -10,7 +10,8 @@ use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_buffer::NullBufferBuilder;
 use types::DataType;
 
-use crate::value::cell::{Cell, decimal_of_bytes, text};
+use crate::value::cell::{Cell, decimal_of_bytes};
+use crate::value::views::Views;
 
 /// Builds the Arrow array of one column from cells.
 pub struct ColumnBuilder {
@@ -30,8 +31,8 @@ enum Builder {
     Clock(Numbers<Time64MicrosecondType>),
     Label(Numbers<TimestampSecondType>),
     Decimal(Numbers<Decimal128Type>),
-    Text(StringViewBuilder),
-    Bytea(BinaryViewBuilder),
+    Text(Views),
+    Bytea(Views),
 }
 
 impl ColumnBuilder {
@@ -50,7 +51,7 @@ impl ColumnBuilder {
             DataType::Time => Builder::Clock(Numbers::new(capacity)),
             DataType::Enum(_) => Builder::Label(Numbers::new(capacity)),
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
-                Builder::Text(StringViewBuilder::with_capacity(capacity))
+                Builder::Text(Views::new(capacity))
             }
             DataType::Bytea
             | DataType::Jsonb
@@ -61,7 +62,7 @@ impl ColumnBuilder {
             | DataType::Range(_)
             | DataType::Geometry(_)
             | DataType::Network(_)
-            | DataType::Array(_) => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
+            | DataType::Array(_) => Builder::Bytea(Views::new(capacity)),
         };
         ColumnBuilder { data_type, builder }
     }
@@ -74,8 +75,7 @@ impl ColumnBuilder {
             Cell::Word(word) => self.push_word(word),
             Cell::Bytes(bytes) => match &mut self.builder {
                 Builder::Decimal(builder) => builder.append_value(decimal_of_bytes(bytes)),
-                Builder::Bytea(builder) => builder.append_value(bytes),
-                Builder::Text(builder) => builder.append_value(text(bytes)),
+                Builder::Text(builder) | Builder::Bytea(builder) => builder.append_value(bytes),
                 _ => unreachable!("column of {} holds words", self.data_type),
             },
         }
@@ -133,8 +133,7 @@ impl ColumnBuilder {
             Builder::Clock(builder) => builder.append_null(),
             Builder::Label(builder) => builder.append_null(),
             Builder::Decimal(builder) => builder.append_null(),
-            Builder::Text(builder) => builder.append_null(),
-            Builder::Bytea(builder) => builder.append_null(),
+            Builder::Text(builder) | Builder::Bytea(builder) => builder.append_null(),
         }
     }
 
@@ -152,8 +151,8 @@ impl ColumnBuilder {
             Builder::Clock(builder) => builder.finish(self.data_type),
             Builder::Label(builder) => builder.finish(self.data_type),
             Builder::Decimal(builder) => builder.finish(self.data_type),
-            Builder::Text(builder) => ArrayBuilder::finish(builder),
-            Builder::Bytea(builder) => ArrayBuilder::finish(builder),
+            Builder::Text(builder) => builder.finish_texts(),
+            Builder::Bytea(builder) => builder.finish(),
         }
     }
 }

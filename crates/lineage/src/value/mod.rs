@@ -7,4 +7,5 @@ pub(crate) mod kind;
 pub(crate) mod sketch;
 pub(crate) mod slots;
 mod uuid_text;
+mod views;
 pub(crate) mod word_rows;

@@ -103,7 +103,7 @@ pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
     let request = match kind {
         b'Q' => Request::Query(body.text()?),
         b'P' => Request::Parse(Parse { name: body.text()?, text: body.text()?, types: body.list(Body::number)? }),
-        b'B' => Request::Bind(body.bind()?),
+        b'B' => return bind(bytes),
         b'D' => Request::Describe(body.named("DESCRIBE")?),
         b'E' => Request::Execute { portal: body.text()?, rows_max: rows_max(body.number()?) },
         b'C' => Request::Close(body.named("CLOSE")?),
@@ -113,13 +113,26 @@ pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
         b'd' | b'c' | b'f' => return Ok(Request::LateCopy),
         _ => return Ok(Request::FunctionCall),
     };
-    if body.at < bytes.len() {
-        return Err(malformed("invalid message format"));
-    }
-    Ok(match request {
-        Request::Bind(bind) => Request::Bind(Bind { body: bytes, ..bind }),
-        other => other,
-    })
+    body.end()?;
+    Ok(request)
+}
+
+/// Reads the body of a bind, which keeps it: its values are there.
+fn bind(bytes: Bytes) -> Result<Request, SqlError> {
+    let mut body = Body { bytes: &bytes, at: 0 };
+    let (portal, statement) = (body.text()?, body.text()?);
+    let formats = body.list(Body::format)?;
+    let values = body.list(|body| match body.number()? {
+        u32::MAX => Ok(None),
+        length => {
+            let start = body.at;
+            body.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+            Ok(Some(start..body.at))
+        }
+    })?;
+    let result_formats = body.list(Body::format)?;
+    body.end()?;
+    Ok(Request::Bind(Bind { portal, statement, formats, values, result_formats, body: bytes }))
 }
 
 /// A number of rows that is negative means all, like 0.
@@ -175,14 +188,21 @@ impl<'a> Body<'a> {
         Ok(taken)
     }
 
+    fn take_some<const N: usize>(&mut self) -> Result<&'a [u8; N], SqlError> {
+        let taken =
+            self.bytes[self.at..].first_chunk().ok_or_else(|| malformed("insufficient data left in message"))?;
+        self.at += N;
+        Ok(taken)
+    }
+
     fn number(&mut self) -> Result<u32, SqlError> {
-        let bytes = self.take(4)?;
-        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+        let bytes = self.take_some()?;
+        Ok(u32::from_be_bytes(*bytes))
     }
 
     fn short(&mut self) -> Result<u16, SqlError> {
-        let bytes = self.take(2)?;
-        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u16::from(*byte)))
+        let bytes = self.take_some()?;
+        Ok(u16::from_be_bytes(*bytes))
     }
 
     fn format(&mut self) -> Result<i16, SqlError> {
@@ -223,20 +243,9 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// All of a bind but the body itself, which it is to get.
-    fn bind(&mut self) -> Result<Bind, SqlError> {
-        let (portal, statement) = (self.text()?, self.text()?);
-        let formats = self.list(Body::format)?;
-        let values = self.list(|body| match body.number()? {
-            u32::MAX => Ok(None),
-            length => {
-                let start = body.at;
-                body.take(usize::try_from(length).unwrap_or(usize::MAX))?;
-                Ok(Some(start..body.at))
-            }
-        })?;
-        let result_formats = self.list(Body::format)?;
-        Ok(Bind { portal, statement, formats, values, result_formats, body: Bytes::new() })
+    /// The end of the message, behind which there is nothing.
+    fn end(&self) -> Result<(), SqlError> {
+        if self.at < self.bytes.len() { Err(malformed("invalid message format")) } else { Ok(()) }
     }
 }
 

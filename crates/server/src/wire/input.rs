@@ -87,8 +87,14 @@ impl<R: Read> Input<R> {
     }
 
     /// Waits until so many bytes are there.
+    #[inline]
     fn fill(&mut self, count: usize) -> Result<(), WireError> {
-        if self.at > 0 && self.rest().len() < count {
+        if self.end - self.at < count { self.wait(count) } else { Ok(()) }
+    }
+
+    /// Reads until so many bytes are there, which are not yet.
+    fn wait(&mut self, count: usize) -> Result<(), WireError> {
+        if self.at > 0 {
             self.buffer.copy_within(self.at..self.end, 0);
             (self.at, self.end) = (0, self.end - self.at);
             if self.buffer.len() > KEPT_BYTES {
@@ -143,7 +149,7 @@ impl<R: Read> Input<R> {
     /// The next message. Blocks until it is there as a whole.
     pub(crate) fn message(&mut self) -> Result<Message, WireError> {
         self.fill(1)?;
-        let kind = self.rest()[0];
+        let kind = self.buffer[self.at];
         let bytes_max = match kind {
             b'Q' | b'P' | b'B' | b'd' | b'F' => self.bytes_max,
             b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f' => SHORT_BYTES_MAX,
@@ -179,7 +185,7 @@ impl<R: Read> Input<R> {
 
 /// Four bytes as a number; the caller has seen that they are there.
 fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+    bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -17,8 +17,6 @@ pub(crate) mod prepared;
 pub(crate) mod prepared_statements;
 pub(crate) mod preparing;
 
-use std::sync::Arc;
-
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use engine::Value;
 
@@ -50,7 +48,7 @@ pub(crate) enum Request<'w> {
     /// A statement.
     Parsed(Box<ParsedStatement>),
     /// A prepared statement about rows by their keys, with the values of its parameters.
-    Point(Arc<PreparedStatement>, Vec<Value>),
+    Point(&'w PreparedStatement, &'w [Value]),
     /// What is done as one statement.
     Work(Work<'w>),
 }
@@ -168,7 +166,7 @@ impl Session {
             Request::Parsed(parsed) => self.dispatch(*parsed, &Source::new(statement), input),
             Request::Point(prepared, values) => {
                 self.begin_statement()?;
-                self.execute_bound(&prepared, &values, input)
+                self.execute_bound(prepared, values, input)
             }
             Request::Work(work) => {
                 self.begin_statement()?;

@@ -40,7 +40,7 @@ impl Session {
             return Ok(Outcome::Rows(rows));
         }
         let read = |_: &str| match &prepared.point {
-            Some(_) => Ok(Request::Point(prepared.clone(), values.to_vec())),
+            Some(_) => Ok(Request::Point(prepared, values)),
             None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values).map(Request::from),
         };
         self.run_statement(&prepared.text, read, input)

@@ -4,6 +4,7 @@
 use std::cell::OnceCell;
 
 use engine::{CellRows, DataType, Value, WordsUpdate};
+use smallvec::SmallVec;
 
 use super::exact::{as_decimal, at_scale, bits, exact, integer, is_integer};
 use super::operands::Operands;
@@ -52,8 +53,12 @@ impl Bound<'_> {
     }
 
     /// The values of a key. One with NULL has no row, and goes the long way.
-    pub(crate) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
-        key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
+    pub(crate) fn key(&self, key: &[Origin]) -> Option<SmallVec<[Value; 2]>> {
+        let mut values = SmallVec::new();
+        for origin in key {
+            values.push(self.value(origin).filter(|value| !value.is_null())?);
+        }
+        Some(values)
     }
 
     /// Adds a row to those that are put in, if each of its values is there.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use smallvec::{SmallVec, smallvec};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::AbortHandle;
 
@@ -173,8 +174,13 @@ pub struct Rows {
 }
 
 pub(crate) enum Source {
-    Ready(std::vec::IntoIter<RecordBatch>),
-    Running { batches: Receiver<Result<RecordBatch, SqlError>>, stop: Stop, token: Arc<Token> },
+    /// mostly one batch, which takes no memory of its own
+    Ready(smallvec::IntoIter<[RecordBatch; 1]>),
+    Running {
+        batches: Receiver<Result<RecordBatch, SqlError>>,
+        stop: Stop,
+        token: Arc<Token>,
+    },
 }
 
 /// How a query is stopped: its task is, where it yields, and its operators are, where they look at the flag.
@@ -187,7 +193,7 @@ impl Rows {
     /// Rows that are there already.
     pub(crate) fn ready(batch: RecordBatch) -> Rows {
         let schema = batch.schema();
-        Rows::all(schema, vec![batch])
+        Rows::of(schema, Source::Ready(smallvec![batch].into_iter()))
     }
 
     /// A batch of rows that are there already, for a thread that does not work in the style of the session.
@@ -199,7 +205,7 @@ impl Rows {
 
     /// Batches of rows that are there already.
     pub(crate) fn all(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
-        Rows::of(schema, Source::Ready(batches.into_iter()))
+        Rows::of(schema, Source::Ready(SmallVec::from_vec(batches).into_iter()))
     }
 
     /// Notes that a statement has changed rows before it gave these.

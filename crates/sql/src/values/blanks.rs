@@ -49,7 +49,17 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
 
 /// Fills a text, which are the bytes from `start` on, up with blanks to so many characters.
 pub(crate) fn fill(bytes: &mut Vec<u8>, start: usize, chars: u32) {
-    bytes.resize(bytes.len() + missing(&bytes[start..], chars), b' ');
+    put_blanks(bytes, missing(&bytes[start..], chars));
+}
+
+/// Puts so many blanks behind a text.
+#[inline]
+pub(crate) fn put_blanks(bytes: &mut Vec<u8>, mut count: usize) {
+    while count > 0 {
+        let some = count.min(BLANKS.len());
+        bytes.extend_from_slice(&BLANKS.as_bytes()[..some]);
+        count -= some;
+    }
 }
 
 /// How many characters a text, given as bytes, has fewer than these.

@@ -15,7 +15,7 @@ use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 use crate::error::SqlError;
 pub use crate::values::blanks::blanks_to;
-use crate::values::blanks::{fill, missing};
+use crate::values::blanks::{fill, missing, put_blanks};
 use crate::values::pg_types;
 use crate::values::text::text_value;
 use crate::values::text_column::TextColumn;
@@ -129,9 +129,7 @@ impl<'a> Column<'a> {
         let blanks = if self.chars == 0 { 0 } else { missing(text, self.chars) };
         out.extend_from_slice(&length_of(text.len() + blanks)?.to_be_bytes());
         out.extend_from_slice(text);
-        if blanks > 0 {
-            out.resize(out.len() + blanks, b' ');
-        }
+        put_blanks(out, blanks);
         Ok(())
     }
 
