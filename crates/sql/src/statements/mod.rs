@@ -69,6 +69,7 @@ pub(crate) mod set_config;
 pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
+mod told_methods;
 pub(crate) mod upsert;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
