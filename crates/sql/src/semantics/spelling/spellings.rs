@@ -255,6 +255,10 @@ fn respell(call: &mut Function) -> Option<Expr> {
         "row_number" | "rank" | "dense_rank" if call.over.is_some() => {
             return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None)));
         }
+        "pg_client_encoding" => {
+            let name = Expr::value(Value::SingleQuotedString("client_encoding".to_owned()));
+            return Some(calling("current_setting", vec![name]));
+        }
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         // The library gives a text of another kind, which is that of `json` here.
         "string_agg" => return Some(joined(call)),
