@@ -79,7 +79,8 @@ impl ClientEncoding {
         }
         let is_asked = |known: &&str| {
             let known = plain(known);
-            known == asked || asked.strip_prefix("windows").is_some_and(|page| known == format!("win{page}"))
+            known == asked
+                || asked.strip_prefix("windows").is_some_and(|page| !page.is_empty() && known == format!("win{page}"))
         };
         let found = OTHERS.iter().find(|names| names.iter().any(|known| is_asked(&known)));
         let Some([known, ..]) = found else { return Err(invalid(name, value)) };
