@@ -509,8 +509,9 @@ impl TableObject {
             PartOrder { descending: true, nulls_first: false } => " DESC NULLS LAST",
             PartOrder { descending: true, nulls_first: true } => " DESC",
         };
-        let collation =
-            |at: usize| index.collation(at).map_or_else(String::new, |name| format!(" COLLATE {}", quoted(name)));
+        let collation = |at: usize| {
+            index.collation(at).map_or_else(String::new, |of| format!(" COLLATE {}", self.hidden.collation(of)))
+        };
         let parts = self.parts(index, style).into_iter().enumerate();
         parts.map(|(at, written)| format!("{written}{}{}{}", collation(at), class(at), order(at))).collect()
     }

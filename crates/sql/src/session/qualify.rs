@@ -115,7 +115,11 @@ impl Session {
                         names.relation(&mut owner.name)
                     }
                     OwnedKind::Index => names.index(&mut owner.name),
-                    OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
+                    OwnedKind::Schema
+                    | OwnedKind::Type
+                    | OwnedKind::Domain
+                    | OwnedKind::Database
+                    | OwnedKind::Collation => {}
                 }
             }
             OwnStatement::AlterIndex(alter) => names.index(&mut alter.name),

@@ -49,6 +49,7 @@ pub(crate) mod kept_constraints;
 pub(crate) mod like;
 mod lock_table;
 pub(crate) mod locking;
+pub(crate) mod made_collations;
 pub(crate) mod made_types;
 pub(crate) mod materialized;
 pub(crate) mod materialized_rows;
@@ -143,6 +144,10 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
             Ok(schemas::drop(session, &statement, source)?.into())
+        }
+        Statement::CreateCollation(create) => Ok(made_collations::create(session, &create, source)?.into()),
+        Statement::Drop { object_type: ObjectType::Collation, .. } => {
+            Ok(made_collations::drop(session, &statement, source)?.into())
         }
         Statement::CreateType { .. } => Ok(made_types::create(session, &statement, source)?.into()),
         Statement::AlterType(alter) => Ok(match &alter.operation {
