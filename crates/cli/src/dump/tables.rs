@@ -21,7 +21,8 @@ struct Column {
 fn columns(catalog: &mut Catalog, table: &Relation) -> Result<Vec<Column>> {
     let rows = catalog.rows(&format!(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, \
-         pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attcollation <> t.typcollation THEN quote_ident(n.nspname) || '.' || quote_ident(c.collname) END \
+         pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attcollation <> t.typcollation \
+         THEN quote_ident(n.nspname) || '.' || quote_ident(c.collname) END \
          FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation \
          LEFT JOIN pg_namespace n ON n.oid = c.collnamespace \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \

@@ -31,7 +31,8 @@ pub enum IndexMethod {
     Gist,
     /// By the terms of values, in a B+tree of them: the items of arrays, the keys and values of documents, the trigrams of texts.
     Gin,
-    /// PostgreSQL's summaries of neighbouring pages. No index is kept so: one by another method tells this name ([`IndexDefinition::told`]).
+    /// PostgreSQL's summaries of neighbouring pages. No index is kept so: one by another method tells this name
+    /// ([`IndexDefinition::told`]).
     Brin,
     /// PostgreSQL's trees that part space. No index is kept so: one by another method tells this name.
     Spgist,
@@ -333,6 +334,7 @@ impl IndexDefinition {
 
     /// Notes the method that it was asked for, whichever keeps it.
     pub fn told_as(mut self, asked: IndexMethod) -> IndexDefinition {
+        debug_assert!(self.method.is_kept(), "{:?} is told, and keeps nothing", self.method);
         self.told = (asked != self.method).then_some(asked);
         self
     }

@@ -17,8 +17,8 @@ pub(crate) struct Extension {
 pub(crate) const LANGUAGE: &str = "plpgsql";
 
 /// The extensions of which scripts ask that there is nothing else, with PostgreSQL's versions: keys of numbers and texts in a search tree
-/// are built in, texts without case and pairs of texts are, random uuids, for which schemas ask for two others, indexes of trigrams, and texts without
-/// accents.
+/// are built in, texts without case and pairs of texts are, random uuids, for which schemas ask for two others, indexes of trigrams, and
+/// texts without accents.
 pub(crate) const KNOWN: [Extension; 8] = [
     Extension { name: "btree_gist", version: "1.7", about: "support for indexing common datatypes in GiST" },
     Extension { name: "citext", version: "1.6", about: "data type for case-insensitive character strings" },

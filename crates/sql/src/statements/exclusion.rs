@@ -9,8 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define;
-use crate::statements::index_options;
-use crate::statements::{index_parts, indexes, operator_classes, told_methods};
+use crate::statements::{index_options, index_parts, operator_classes, told_methods};
 use crate::syntax::exclude_tokens::{EXCLUDE, INCLUDE, OPTIONS, WHERE, WITH};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -59,11 +58,7 @@ impl AskedExclusion {
                 class => asked.elements.push(element(column, class)?),
             }
         }
-        if !asked.included.is_empty() && !indexes::may_include(asked.method) {
-            let message = format!("access method \"{}\" does not support included columns", asked.method.name());
-            return Err(SqlError::new("0A000", message));
-        }
-        told_methods::check_count(asked.method, asked.elements.len())?;
+        told_methods::check(asked.method, false, !asked.included.is_empty(), asked.elements.len())?;
         Ok(Some(asked))
     }
 
@@ -165,8 +160,8 @@ fn exclusion_of(operator: &str, data_type: DataType, method: IndexMethod) -> Res
         }
         _ => {
             let name = long_name(data_type);
-            let hint = "An exclusion constraint has = for values, by gist <> for numbers, texts and dates, and && for ranges, boxes, circles and \
-                        addresses, and -|- for ranges.";
+            let hint = "An exclusion constraint has = for values, by gist <> for numbers, texts and dates, && for ranges, \
+                        boxes, circles and addresses, and -|- for ranges.";
             Err(SqlError::unsupported(format!("the operator {operator} of {name} in an exclusion constraint"))
                 .hint(hint))
         }

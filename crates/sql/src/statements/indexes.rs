@@ -37,15 +37,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     }
     let method = method(create, source)?;
     let said = index_options::said(&create.with, method, source)?;
-    if create.unique && !method.may_be_unique() {
-        let message = format!("access method \"{}\" does not support unique indexes", method.name());
-        return Err(SqlError::new("0A000", message));
-    }
-    if !create.include.is_empty() && !may_include(method) {
-        let message = format!("access method \"{}\" does not support included columns", method.name());
-        return Err(SqlError::new("0A000", message));
-    }
-    told_methods::check_count(method, create.columns.len())?;
+    told_methods::check(method, create.unique, !create.include.is_empty(), create.columns.len())?;
     let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
     // An index is in the schema of its table.
@@ -97,11 +89,6 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         })?;
         Ok(command)
     })
-}
-
-/// Whether an index by a method may have columns beside its keys.
-pub(super) fn may_include(method: IndexMethod) -> bool {
-    !matches!(method, IndexMethod::Hash | IndexMethod::Gin | IndexMethod::Brin)
 }
 
 fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {

@@ -6,17 +6,16 @@
 use datafusion::sql::sqlparser::ast::{
     CreateCollation, CreateCollationDefinition, Expr, ObjectName, SqlOption, Statement, Value, ValueWithSpan,
 };
-use engine::Transaction;
 
 use crate::error::{Result, SqlError};
 use crate::functions::texts::collation;
 use crate::names::made_collations::{self, find};
-use crate::names::schemas::{local, schema_of, spelled};
+use crate::names::schemas::{local, spelled};
 use crate::names::{fold, position, table_name};
 use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::{made_types, schemas};
+use crate::statements::{held_collations, made_types, schemas};
 use crate::syntax::source::Source;
 use crate::values::collated::MadeCollation;
 
@@ -166,13 +165,13 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
                 let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", local(said));
                 return Err(SqlError::new("42704", message).at(*at));
             };
-            let users = users_of(write.transaction, name);
+            let users = held_collations::users_of(write.transaction, name);
             if !users.is_empty() {
                 return Err(match cascade {
                     true => SqlError::unsupported(format!("dropping what has collation {}", spelled(name)))
                         .detail(users.join("\n"))
                         .hint("Give the columns another collation first."),
-                    false => still_used(name, &users),
+                    false => held_collations::still_used(name, &users),
                 }
                 .at(*at));
             }
@@ -180,51 +179,4 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         }
         Ok(command)
     })
-}
-
-fn still_used(name: &str, users: &[String]) -> SqlError {
-    let message = format!("cannot drop collation {} because other objects depend on it", spelled(name));
-    let lines = users.iter().map(|user| format!("{user} depends on collation {}", spelled(name)));
-    let error = SqlError::new("2BP01", message).detail(lines.collect::<Vec<_>>().join("\n"));
-    error.hint("Use DROP ... CASCADE to drop the dependent objects too.")
-}
-
-/// The columns and indexes that have a collation.
-fn users_of(transaction: &Transaction, name: &str) -> Vec<String> {
-    let mut users = Vec::new();
-    for table in transaction.table_names().into_iter().chain(transaction.view_names()) {
-        let Ok(table) = transaction.table(&table) else { continue };
-        for column in table.schema().columns() {
-            if column.collation.as_ref().is_some_and(|of| of.name == name) {
-                let kind = if table.view().is_some() { "view" } else { "table" };
-                users.push(format!("column {} of {kind} {}", column.name, spelled(table.name())));
-            }
-        }
-        for index in transaction.indexes(&table) {
-            let definition = index.definition();
-            if definition.collations.iter().flatten().any(|of| of == name) {
-                users.push(format!("index {}", spelled(&definition.name)));
-            }
-        }
-    }
-    users
-}
-
-/// The collations of a schema, by their names.
-pub(super) fn of_schema(transaction: &Transaction, schema: &str) -> Result<Vec<String>> {
-    let remembered = transaction.remembered()?;
-    let names = made_collations::all(&remembered).map(|(name, _)| name.to_owned());
-    Ok(names.filter(|name| schema_of(name) == schema).collect())
-}
-
-/// Drops the collations of a schema that goes, once its tables have gone.
-pub(super) fn drop_of_schema(transaction: &mut Transaction, names: &[String]) -> Result<()> {
-    for name in names {
-        let users = users_of(transaction, name);
-        if !users.is_empty() {
-            return Err(still_used(name, &users));
-        }
-        made_collations::set(transaction, name, None)?;
-    }
-    Ok(())
 }

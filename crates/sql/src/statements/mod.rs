@@ -35,6 +35,7 @@ pub(crate) mod function_users;
 pub(crate) mod functions;
 pub(crate) mod generated;
 mod grant;
+mod held_collations;
 pub(crate) mod held_types;
 pub(crate) mod identity;
 pub(crate) mod index_columns;

@@ -10,7 +10,7 @@ use crate::parsing::sequence_statement::PlacedName;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::{ddl, function_users, held_types, made_collations, sequence_users, view_users};
+use crate::statements::{ddl, function_users, held_collations, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
 
@@ -113,7 +113,7 @@ impl Contents {
         let types = held_types::all_of(transaction, schema);
         let mut functions = function_users::all(transaction);
         functions.retain(|(_, function)| function.schema == schema);
-        let collations = made_collations::of_schema(transaction, schema)?;
+        let collations = held_collations::of_schema(transaction, schema)?;
         Ok(Contents { views: own(transaction.view_names()), sequences, tables, types, functions, collations })
     }
 
@@ -198,7 +198,7 @@ fn drop_one(
     }
     let quiet = ddl::drop_found(transaction, session, tables, (true, false), Command::new(""))?;
     drop_rest(transaction, session, &contents.views, &contents.sequences, quiet)?;
-    made_collations::drop_of_schema(write.transaction, &contents.collations)?;
+    held_collations::drop_of_schema(write.transaction, &contents.collations)?;
     for (name, of_type) in &contents.types {
         // Tables of the schema are gone, and their columns with them.
         if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {

@@ -35,11 +35,13 @@ pub(super) fn keeping(asked: IndexMethod, types: &[DataType]) -> Result<IndexMet
     }
 }
 
-/// Refuses so many columns of an index by a method that takes one.
-pub(super) fn check_count(asked: IndexMethod, count: usize) -> Result<()> {
-    if asked == IndexMethod::Spgist && count > 1 {
-        let message = format!("access method \"{}\" does not support multicolumn indexes", asked.name());
-        return Err(SqlError::new("0A000", message));
-    }
-    Ok(())
+/// Refuses what an index by a method is not: unique, with columns beside its keys, of so many columns.
+pub(super) fn check(asked: IndexMethod, is_unique: bool, includes: bool, count: usize) -> Result<()> {
+    let refused = match asked {
+        _ if is_unique && !asked.may_be_unique() => "unique indexes",
+        IndexMethod::Hash | IndexMethod::Gin | IndexMethod::Brin if includes => "included columns",
+        IndexMethod::Spgist if count > 1 => "multicolumn indexes",
+        _ => return Ok(()),
+    };
+    Err(SqlError::new("0A000", format!("access method \"{}\" does not support {refused}", asked.name())))
 }
