@@ -115,9 +115,9 @@ pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction,
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::{
-    ArrayItem, ArrayValue, Collation, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Extent, Geometry,
-    GeometryKind, Interval, IntervalFields, Network, NetworkKind, Numeric, RangeKind, RangeValue, Rid,
-    SECOND_DIGITS_MAX, Schema, SchemaError, Snapshot, TimeKind, Timestamp, TxnId, Value, ZONED_TIME_BYTES, ZonedTime,
-    double_text, real_text,
+    ArrayItem, ArrayValue, Collation, Column, DataType, Decimal, EXTENT_DIMENSIONS_MAX, EnumDefinition, EnumType,
+    EnumValue, Extent, Geometry, GeometryKind, Interval, IntervalFields, Network, NetworkKind, Numeric, RangeKind,
+    RangeValue, Rid, SECOND_DIGITS_MAX, Schema, SchemaError, Snapshot, TimeKind, Timestamp, TxnId, Value,
+    ZONED_TIME_BYTES, ZonedTime, double_text, real_text,
 };
 pub use types::{geometry, json, network, numeric, range, trigrams};

@@ -293,7 +293,7 @@ fn level(isolation: Isolation) -> Level {
 /// Checks some histories of a level; returns the kinds of anomalies that it permits and that were there.
 fn check(isolation: Isolation) -> Vec<Kind> {
     let mut permitted = Vec::new();
-    let of_numbers = IndexMethod::ALL.into_iter().filter(|method| *method != IndexMethod::Gin);
+    let of_numbers = IndexMethod::ALL.into_iter().filter(|method| method.is_kept() && *method != IndexMethod::Gin);
     let through_indexes = of_numbers.map(Storage::Index);
     let with_seeds = [Storage::Texts, Storage::Rows].into_iter().flat_map(|storage| [(storage, 0), (storage, 1)]);
     for (storage, seed) in with_seeds.chain(through_indexes.zip(2..)) {

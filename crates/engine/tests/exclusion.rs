@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Error, Exclusion, IndexDefinition, IndexMethod, Isolation, OpenOptions, RangeKind,
-    RangeValue, Schema, Table, Transaction, TransactionOptions, Value,
+    Column, DataType, Database, Deferral, Error, Exclusion, IndexDefinition, IndexMethod, Isolation, OpenOptions,
+    RangeKind, RangeValue, Schema, Table, Transaction, TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -175,6 +175,7 @@ fn write(db: &Database, table: &Table, seed: u64) -> (u64, u64) {
             Ok(()) if random.random_range(0..8) == 0 => transaction.rollback(),
             Ok(()) => match transaction.commit() {
                 Ok(_) => committed += 1,
+                Err(Error::ExclusionViolated { .. }) => refused += 1,
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             },
             Err(error) => assert!(error.is_retryable(), "{error}"),
@@ -185,10 +186,82 @@ fn write(db: &Database, table: &Table, seed: u64) -> (u64, u64) {
 
 #[test]
 fn of_sixteen_writers_none_commits_what_another_ones_row_excludes() {
+    race(constraint());
+}
+
+#[test]
+fn of_sixteen_writers_that_put_it_off_none_commits_what_another_ones_row_excludes() {
+    race(constraint().deferrable(Deferral::Deferred));
+}
+
+#[test]
+fn what_is_put_off_is_looked_at_before_the_commit() {
+    let db = Database::in_memory();
+    let t = table(&db);
+    db.create_index("t", constraint().deferrable(Deferral::Deferred)).unwrap();
+    let mut first = begin(&db, Isolation::ReadCommitted);
+    insert(&mut first, &t, 1, 7, range(5, 9)).unwrap();
+    insert(&mut first, &t, 2, 7, range(8, 9)).unwrap();
+    first.update(&t, &[Value::from(1i64)], &[("during", range(1, 3))]).unwrap();
+    first.commit().unwrap();
+    let mut second = begin(&db, Isolation::ReadCommitted);
+    insert(&mut second, &t, 3, 7, range(2, 4)).unwrap();
+    assert!(is_excluded(second.commit()));
+    let mut third = begin(&db, Isolation::ReadCommitted);
+    insert(&mut third, &t, 4, 7, range(2, 4)).unwrap();
+    assert!(is_excluded(third.set_constraints(None, false)));
+}
+
+#[test]
+fn rows_exclude_each_other_by_the_operators_of_the_constraint() {
+    let mut random = StdRng::seed_from_u64(7);
+    for exclusion in [
+        vec![Exclusion::Equal, Exclusion::Adjacent],
+        vec![Exclusion::Different, Exclusion::Adjacent],
+        vec![Exclusion::Different, Exclusion::Overlapping],
+        vec![Exclusion::Different, Exclusion::Equal],
+        vec![Exclusion::Equal, Exclusion::Different],
+    ] {
+        let db = Database::in_memory();
+        let t = table(&db);
+        let definition = IndexDefinition::new("x", &[1, 2]).using(IndexMethod::Gist).excluding(exclusion.clone());
+        db.create_index("t", definition).unwrap();
+        let mut known: Vec<(i32, RangeValue)> = Vec::new();
+        for id in 0..150 {
+            let low = random.random_range(0..40i128);
+            let during = match random.random_range(0..8) {
+                0 => RangeValue::empty(KIND),
+                1 => RangeValue::new(KIND, Some((low, true)), None).unwrap(),
+                _ => RangeValue::new(KIND, Some((low, true)), Some((low + random.random_range(1..5), false))).unwrap(),
+            };
+            let room = random.random_range(0..3);
+            let holds = |of: &Exclusion, is_equal: bool, other: &RangeValue| match of {
+                Exclusion::Equal => is_equal,
+                Exclusion::Different => !is_equal,
+                Exclusion::Overlapping => during.overlaps(other),
+                Exclusion::Adjacent => during.is_adjacent(other),
+            };
+            let is_in_the_way = |(of_room, other): &(i32, RangeValue)| {
+                holds(&exclusion[0], room == *of_room, other) && holds(&exclusion[1], during == *other, other)
+            };
+            let mut transaction = begin(&db, Isolation::ReadCommitted);
+            let done = insert(&mut transaction, &t, id, room, Value::Range(Box::new(during.clone())));
+            let expected = known.iter().any(is_in_the_way);
+            assert_eq!(is_excluded(done), expected, "{exclusion:?}: {room} {during:?} beside {known:?}");
+            if !expected {
+                transaction.commit().unwrap();
+                known.push((room, during));
+            }
+        }
+        assert!(known.len() > 1, "{exclusion:?}");
+    }
+}
+
+fn race(constraint: IndexDefinition) {
     let options = OpenOptions { range_records: Some(64), merge_tail_records: Some(32), ..OpenOptions::default() };
     let db = Database::in_memory_with(&options);
     let t = table(&db);
-    db.create_index("t", constraint()).unwrap();
+    db.create_index("t", constraint).unwrap();
     let running = AtomicU64::new(16);
     let outcomes: Vec<(u64, u64)> = thread::scope(|scope| {
         let (db, t, running) = (&db, &t, &running);

@@ -104,7 +104,7 @@ fn definitions() -> Vec<IndexDefinition> {
         IndexDefinition::new("a_part_kiss", &[1]).using(IndexMethod::Kiss).only_where(part("(t IS NOT NULL)")),
     ];
     // Rows have several terms, or none: `term_indexes.rs`.
-    let of_columns = IndexMethod::ALL.into_iter().filter(|method| *method != IndexMethod::Gin);
+    let of_columns = IndexMethod::ALL.into_iter().filter(|method| method.is_kept() && *method != IndexMethod::Gin);
     let may_be_unique = IndexMethod::ALL.into_iter().filter(|method| method.may_be_unique());
     of_columns.map(plain).chain(may_be_unique.map(unique)).chain(others).collect()
 }

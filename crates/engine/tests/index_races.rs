@@ -23,7 +23,7 @@ type Case = (IndexDefinition, fn(i64) -> Option<i64>);
 fn cases() -> Vec<Case> {
     let known = |text: &str| expressions::expression(text, 1, 1);
     let plain = |method| -> Case { (IndexDefinition::new("t_k", &[1]).using(method), |k| Some(k)) };
-    let of_numbers = IndexMethod::ALL.into_iter().filter(|method| *method != IndexMethod::Gin);
+    let of_numbers = IndexMethod::ALL.into_iter().filter(|method| method.is_kept() && *method != IndexMethod::Gin);
     let half = IndexDefinition::of("t_k", vec![IndexPart::Expression(known("(a / 2)"))]);
     let odd = |method| IndexDefinition::new("t_k", &[1]).using(method).only_where(known("(a % 2 = 1)"));
     let is_odd: fn(i64) -> Option<i64> = |k| (k % 2 == 1).then_some(k);

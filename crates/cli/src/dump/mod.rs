@@ -109,6 +109,7 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         if is_whole {
             objects::write_schemas(catalog, out)?;
             objects::write_types(catalog, out)?;
+            objects::write_collations(catalog, out)?;
         }
         objects::write_sequences(catalog, out)?;
         tables::write(catalog, out)?;

@@ -17,6 +17,21 @@ pub(super) fn write_schemas(catalog: &mut Catalog, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
+/// The collations that users have made.
+pub(super) fn write_collations(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
+    let rows = catalog.rows(
+        "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname), c.collprovider, \
+         quote_literal(coalesce(c.colliculocale, c.collcollate)) FROM pg_collation c \
+         JOIN pg_namespace n ON n.oid = c.collnamespace WHERE n.nspname <> 'pg_catalog' ORDER BY 1",
+    )?;
+    for row in rows {
+        let [name, provider, locale] = texts(row)?;
+        let provider = if provider == "i" { "icu" } else { "libc" };
+        writeln!(out, "CREATE COLLATION {name} (provider = {provider}, locale = {locale});\n")?;
+    }
+    Ok(())
+}
+
 /// Enums, and domains, of which one may be over another.
 pub(super) fn write_types(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
     let labels = catalog.rows(

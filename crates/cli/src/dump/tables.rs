@@ -14,15 +14,17 @@ struct Column {
     identity: String,
     is_generated: bool,
     default: String,
-    /// The collation, unless it is that of the type.
+    /// The collation with its schema, as a statement spells it, unless it is that of the type.
     collation: String,
 }
 
 fn columns(catalog: &mut Catalog, table: &Relation) -> Result<Vec<Column>> {
     let rows = catalog.rows(&format!(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, \
-         pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attcollation <> t.typcollation THEN c.collname END \
+         pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attcollation <> t.typcollation \
+         THEN quote_ident(n.nspname) || '.' || quote_ident(c.collname) END \
          FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation \
+         LEFT JOIN pg_namespace n ON n.oid = c.collnamespace \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         table.oid
@@ -49,7 +51,7 @@ pub(super) fn write(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
         for column in columns(catalog, &table)? {
             let mut part = format!("{} {}", quoted(&column.name), column.data_type);
             if !column.collation.is_empty() {
-                part += &format!(" COLLATE pg_catalog.{}", quoted(&column.collation));
+                part += &format!(" COLLATE {}", column.collation);
             }
             if column.is_generated {
                 part += &format!(" GENERATED ALWAYS AS ({}) STORED", column.default);

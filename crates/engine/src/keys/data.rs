@@ -470,6 +470,9 @@ fn check_method(definition: &IndexDefinition, columns: &[Column]) -> std::result
         {
             Err("an exclusion constraint is of access method \"gist\", with an operator for each part".into())
         }
+        IndexMethod::Brin | IndexMethod::Spgist => {
+            Err(format!("access method \"{name}\" is told of an index that another one keeps"))
+        }
         IndexMethod::Gin => check_classes(&definition.classes, columns),
         _ if !definition.classes.is_empty() => Err(format!("access method \"{name}\" knows no terms")),
         IndexMethod::Gist => {

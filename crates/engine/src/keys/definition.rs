@@ -31,6 +31,11 @@ pub enum IndexMethod {
     Gist,
     /// By the terms of values, in a B+tree of them: the items of arrays, the keys and values of documents, the trigrams of texts.
     Gin,
+    /// PostgreSQL's summaries of neighbouring pages. No index is kept so: one by another method tells this name
+    /// ([`IndexDefinition::told`]).
+    Brin,
+    /// PostgreSQL's trees that part space. No index is kept so: one by another method tells this name.
+    Spgist,
 }
 
 /// All that is said of a method outside of its structure.
@@ -45,13 +50,15 @@ struct MethodFacts {
 
 impl IndexMethod {
     /// All methods.
-    pub const ALL: [IndexMethod; 6] = [
+    pub const ALL: [IndexMethod; 8] = [
         IndexMethod::Btree,
         IndexMethod::Hash,
         IndexMethod::Kiss,
         IndexMethod::Bwd,
         IndexMethod::Gist,
         IndexMethod::Gin,
+        IndexMethod::Brin,
+        IndexMethod::Spgist,
     ];
 
     fn facts(self) -> MethodFacts {
@@ -71,6 +78,8 @@ impl IndexMethod {
             IndexMethod::Bwd => of_space("bwd", 9_406),
             IndexMethod::Gist => of_space("gist", 783),
             IndexMethod::Gin => MethodFacts { may_be_unique: false, ..of("gin", 2742, false) },
+            IndexMethod::Brin => MethodFacts { may_be_unique: false, ..of("brin", 3580, false) },
+            IndexMethod::Spgist => MethodFacts { may_be_unique: false, ..of("spgist", 4000, false) },
         }
     }
 
@@ -97,6 +106,11 @@ impl IndexMethod {
     /// Whether it may refuse a second row with one key.
     pub fn may_be_unique(self) -> bool {
         self.facts().may_be_unique
+    }
+
+    /// Whether indexes are kept so. The others are told alone.
+    pub fn is_kept(self) -> bool {
+        !matches!(self, IndexMethod::Brin | IndexMethod::Spgist)
     }
 
     /// Whether it is asked for a part of space ([`IndexWindow`](crate::IndexWindow)).
@@ -153,6 +167,10 @@ pub enum Exclusion {
     Equal,
     /// If they overlap there.
     Overlapping,
+    /// If one ends there where the other begins.
+    Adjacent,
+    /// If they differ there.
+    Different,
 }
 
 impl Exclusion {
@@ -161,6 +179,8 @@ impl Exclusion {
         match self {
             Exclusion::Equal => "=",
             Exclusion::Overlapping => "&&",
+            Exclusion::Adjacent => "-|-",
+            Exclusion::Different => "<>",
         }
     }
 
@@ -169,6 +189,8 @@ impl Exclusion {
         match (self, one, other) {
             (_, Value::Null, _) | (_, _, Value::Null) => false,
             (Exclusion::Equal, one, other) => one == other,
+            (Exclusion::Different, one, other) => one != other,
+            (Exclusion::Adjacent, Value::Range(one), Value::Range(other)) => one.is_adjacent(other),
             (Exclusion::Overlapping, Value::Range(one), Value::Range(other)) => one.overlaps(other),
             (Exclusion::Overlapping, Value::Network(one), Value::Network(other)) => one.overlaps(*other),
             (Exclusion::Overlapping, Value::Geometry(one), Value::Geometry(other)) => match (one, other) {
@@ -177,12 +199,12 @@ impl Exclusion {
                 (Geometry::Circle(one), Geometry::Circle(other)) => one.is(Relation::Overlaps, other).unwrap_or(true),
                 _ => false,
             },
-            (Exclusion::Overlapping, ..) => false,
+            (Exclusion::Overlapping | Exclusion::Adjacent, ..) => false,
         }
     }
 }
 
-/// When a UNIQUE constraint is looked at that may be put off.
+/// When a UNIQUE or an exclusion constraint is looked at that may be put off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deferral {
@@ -210,6 +232,9 @@ pub struct IndexDefinition {
     pub deferral: Option<Deferral>,
     /// How it keeps them.
     pub method: IndexMethod,
+    /// The method that it was asked for, if it is kept by another one. It is told, and nothing goes by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<IndexMethod>,
     /// Whether it stands for a UNIQUE constraint of the table.
     #[serde(default)]
     pub is_constraint: bool,
@@ -263,6 +288,7 @@ impl IndexDefinition {
             nulls_equal: false,
             deferral: None,
             method: IndexMethod::Btree,
+            told: None,
             is_constraint: false,
             is_primary: false,
             predicate: None,
@@ -289,7 +315,7 @@ impl IndexDefinition {
         self
     }
 
-    /// Makes the index stand for a UNIQUE constraint that a transaction may put off.
+    /// Makes the index stand for a UNIQUE or an exclusion constraint that a transaction may put off.
     pub fn deferrable(mut self, deferral: Deferral) -> IndexDefinition {
         (self.unique, self.deferral) = (false, Some(deferral));
         self
@@ -297,13 +323,25 @@ impl IndexDefinition {
 
     /// Whether no two rows may have one key, at once or later.
     pub fn is_unique(&self) -> bool {
-        self.unique || self.deferral.is_some()
+        self.unique || (self.deferral.is_some() && self.exclusion.is_empty())
     }
 
     /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
         self
+    }
+
+    /// Notes the method that it was asked for, whichever keeps it.
+    pub fn told_as(mut self, asked: IndexMethod) -> IndexDefinition {
+        debug_assert!(self.method.is_kept(), "{:?} is told, and keeps nothing", self.method);
+        self.told = (asked != self.method).then_some(asked);
+        self
+    }
+
+    /// The method that is told of it: the one that it was asked for.
+    pub fn told_method(&self) -> IndexMethod {
+        self.told.unwrap_or(self.method)
     }
 
     /// Makes it an inverted index, whose parts have these terms.

@@ -108,7 +108,10 @@ impl Entries {
             (IndexMethod::Btree, true) if is_unique => Keyed::UniqueWords(UniqueTree::new()),
             (IndexMethod::Btree, false) if is_unique => Keyed::UniqueBytes(UniqueTree::new()),
             (IndexMethod::Btree, true) => Keyed::Words(BPlusTree::new()),
-            (IndexMethod::Btree, false) | (IndexMethod::Gin, _) => Keyed::Bytes(BPlusTree::new()),
+            // An index that is told alone is refused before it has entries.
+            (IndexMethod::Btree, false) | (IndexMethod::Gin | IndexMethod::Brin | IndexMethod::Spgist, _) => {
+                Keyed::Bytes(BPlusTree::new())
+            }
             (IndexMethod::Kiss, _) => Keyed::Kiss(KissIndex::new(HOME)?),
             (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! EXCLUDE USING gist (room WITH =, during WITH &&)       no two rows have one room and ranges that overlap
+//! EXCLUDE ... DEFERRABLE                                 the look comes when all is written, as with keys (`references/keyed.rs`)
 //!
 //! a writer    append the version -> [ look for others that it excludes -> enter its key ] -> ... -> commit
 //!                                     one at a time for each index
@@ -19,6 +20,8 @@ use super::Transaction;
 use super::locks::LockAttempt;
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
+use crate::keys::definition::Exclusion;
+use crate::keys::extents::dimensions;
 use crate::keys::order::IndexKey;
 use crate::keys::space::Window;
 use crate::state::table_data::TableData;
@@ -50,16 +53,40 @@ impl Transaction {
                 }
                 found
             };
-            match found {
-                None => Ok(LockAttempt::Done(())),
-                Some(InTheWay::Row(other)) => {
-                    transaction.reads().into_iter().for_each(|reads| reads.note_record(data, other));
-                    Err(transaction.excluded(data, index, rid, other)?)
-                }
-                Some(InTheWay::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
-                Some(InTheWay::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
-            }
+            transaction.heed(data, index, rid, found)
         })
+    }
+
+    /// Looks whether a row is in no other's way with the key that it has by now, of a constraint that was put off. Its key is entered: of
+    /// two writers whose rows exclude each other, the one that looks later finds the other's.
+    pub(super) fn settle_excluding(&mut self, data: &Arc<TableData>, index: &Arc<IndexData>, rid: Rid) -> Result<()> {
+        debug_assert!(index.definition.deferral.is_some(), "other rows are looked for when a key is entered");
+        let key = |cells: &[Cell<'_>]| Some((index.keys(cells).pop()?.key, index.part_values(cells)?));
+        let known = data.storage.read(self.newest(), rid, index.columns(), key)?.flatten();
+        let Some((key, values)) = known else { return Ok(()) };
+        self.when_free(data, |transaction| {
+            let found = transaction.in_the_way(data, index, &key, (rid, &values))?;
+            transaction.heed(data, index, rid, found)
+        })
+    }
+
+    /// Goes on, fails or waits, as another row asks for that was found in the way of one.
+    fn heed(
+        &mut self,
+        data: &Arc<TableData>,
+        index: &IndexData,
+        rid: Rid,
+        found: Option<InTheWay>,
+    ) -> Result<LockAttempt<()>> {
+        match found {
+            None => Ok(LockAttempt::Done(())),
+            Some(InTheWay::Row(other)) => {
+                self.reads().into_iter().for_each(|reads| reads.note_record(data, other));
+                Err(self.excluded(data, index, rid, other)?)
+            }
+            Some(InTheWay::Undecided(other, Some(owner))) => self.wait_or_lose(data, other, owner),
+            Some(InTheWay::Undecided(_, None)) => Err(self.lose(Error::Conflict)),
+        }
     }
 
     /// The error of a row that another one excludes.
@@ -145,6 +172,40 @@ impl IndexData {
     /// range, stands beside the tree, as do those that equal it.
     fn window_of_excluded(&self, key: &IndexKey, values: &[Value]) -> Option<Window> {
         let dimensions = self.shape.dimensions();
-        Window::around(key, dimensions).or_else(|| self.excludes(values, values).then(|| Window::all(dimensions)))
+        let exclusion = &self.definition.exclusion;
+        let asks_near = exclusion.iter().all(|of| matches!(of, Exclusion::Equal | Exclusion::Overlapping));
+        let around = Window::around(key, dimensions);
+        if asks_near {
+            return around.or_else(|| self.excludes(values, values).then(|| Window::all(dimensions)));
+        }
+        if values.iter().any(Value::is_null) {
+            return None;
+        }
+        let Some(Window::Extents { mut low, mut high, .. }) = around else { return Some(Window::all(dimensions)) };
+        let mut at = 0;
+        for (of, dimensions) in exclusion.iter().zip(self.dimensions()) {
+            let (low, high) = (&mut low[at..at + dimensions], &mut high[at..at + dimensions]);
+            match of {
+                Exclusion::Equal | Exclusion::Overlapping => {}
+                // Ranges of whole numbers that follow one another are one apart at the most.
+                Exclusion::Adjacent => {
+                    low.iter_mut().for_each(|end| *end -= 1.0);
+                    high.iter_mut().for_each(|end| *end += 1.0);
+                }
+                Exclusion::Different => {
+                    low.fill(f64::NEG_INFINITY);
+                    high.fill(f64::INFINITY);
+                }
+            }
+            at += dimensions;
+        }
+        // A range that is empty has no extent, and differs from all others.
+        let takes_others = exclusion.contains(&Exclusion::Different);
+        Some(Window::Extents { low, high, takes_others })
+    }
+
+    /// How many dimensions each part of a key has.
+    fn dimensions(&self) -> impl Iterator<Item = usize> {
+        dimensions(self.key_columns.iter().map(|column| column.data_type)).into_iter()
     }
 }

@@ -77,10 +77,11 @@ impl Transaction {
         Keyed { key, is_compared }: Keyed,
         rid: Rid,
     ) -> Result<()> {
-        if index.is_exclusive() && !self.has_dropped_index(index) {
+        let excludes = index.is_exclusive() && !self.has_dropped_index(index);
+        if excludes && index.definition.deferral.is_none() {
             return self.enter_excluding(data, index, &key, rid);
         }
-        if is_compared && index.definition.deferral.is_some() {
+        if (is_compared || excludes) && index.definition.deferral.is_some() {
             index.enter(&key, rid)?;
             self.references.get_or_insert_default().note_keyed(data, index, rid);
             return Ok(());

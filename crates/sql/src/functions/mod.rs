@@ -30,7 +30,9 @@ use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlimited};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
-use crate::functions::texts::{bytes, codes, collation, folded, hashes, hstore, octets, quoting, regexp, similarity};
+use crate::functions::texts::{
+    bytes, codes, collation, folded, hashes, hstore, octets, quoting, regexp, similarity, unaccent,
+};
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::view::View;
 use crate::syntax::identifiers::fold;
@@ -70,6 +72,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(assigned::functions().map(json::subscripts::besides))
         .chain(codes::functions())
         .chain(similarity::functions())
+        .chain(unaccent::functions())
         .chain(zones::functions())
         .chain(json::functions())
         .chain(enums::functions())

@@ -4,7 +4,7 @@
 //! goes with the statement's token, which all of them have.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{EnumType, FunctionDefinition, TypeDefinition, has_made_functions, has_made_types};
+use engine::{Collation, EnumType, FunctionDefinition, TypeDefinition, has_made_functions, has_made_types};
 
 /// Finds types by their names.
 pub(crate) trait MadeTypes: Send + Sync {
@@ -16,6 +16,14 @@ pub(crate) trait MadeTypes: Send + Sync {
 
     /// All functions that users have made, by the names of schema and function.
     fn functions(&self) -> Vec<MadeFunction>;
+
+    /// The collation of this name in a schema, or in the schemas where names without one are looked for.
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<Collation>;
+}
+
+/// The collation that a user has made by this name, as the statement sees it for which the thread works.
+pub(crate) fn collation(schema: Option<&str>, name: &str) -> Option<Collation> {
+    super::current().made_types.get()?.collation(schema, name)
 }
 
 /// A function that a user has made.

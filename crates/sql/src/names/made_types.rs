@@ -2,13 +2,13 @@
 //!
 //! The engine keeps them as it keeps schemas: as views, here by a name that no relation has. A type and a relation of one name
 //! exclude each other, as in PostgreSQL, where each relation has a type of its name.
-use engine::{Table, TypeDefinition, has_made_functions, has_made_types, name_in_schema, schema_and_name};
+use engine::{Collation, Table, TypeDefinition, has_made_functions, has_made_types, name_in_schema, schema_and_name};
 
 use crate::interrupt::cancel::Token;
 use crate::interrupt::made_types::{MadeFunction, MadeTypes};
-use crate::names::made_functions;
 use crate::names::schemas::TYPE_MARK;
 use crate::names::tables::Tables;
+use crate::names::{made_collations, made_functions};
 
 /// The name by which the catalog of the engine keeps a type.
 pub(crate) fn entry(name: &str) -> String {
@@ -56,11 +56,28 @@ impl MadeTypes for Finder {
     fn functions(&self) -> Vec<MadeFunction> {
         made_functions::all(&self.0).into_iter().map(|(function, _)| function).collect()
     }
+
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<Collation> {
+        if !made_collations::are_made() {
+            return None;
+        }
+        let remembered = self.0.remembered().ok()?;
+        let path = self.0.path();
+        let schemas = match schema {
+            Some(schema) => vec![path.spelled(schema).to_owned()],
+            None => path.schemas(&self.0),
+        };
+        schemas.into_iter().find_map(|schema| {
+            let name = name_in_schema(&schema, name);
+            let locale = made_collations::find(&remembered, &name)?.locale();
+            Some(Collation { name, locale })
+        })
+    }
 }
 
 /// Has a statement find the types among these names.
 pub(crate) fn offer(tables: &Tables, token: &Token) {
-    if has_made_types() || has_made_functions() {
+    if has_made_types() || has_made_functions() || made_collations::are_made() {
         token.made_types.set(Finder(tables.clone()));
     }
 }

@@ -4,6 +4,7 @@
 //! (`headings`, `origin`), and errors about names in PostgreSQL's words (`diagnose`). Imports values and syntax.
 pub(crate) mod diagnose;
 pub(crate) mod headings;
+pub(crate) mod made_collations;
 pub(crate) mod made_functions;
 pub(crate) mod made_names;
 pub(crate) mod made_types;

@@ -29,10 +29,11 @@ pub(crate) enum OwnedKind {
     Type,
     Domain,
     Database,
+    Collation,
 }
 
 impl OwnedKind {
-    const ALL: [(Keyword, OwnedKind); 9] = [
+    const ALL: [(Keyword, OwnedKind); 10] = [
         (Keyword::MATERIALIZED, OwnedKind::MaterializedView),
         (Keyword::TABLE, OwnedKind::Table),
         (Keyword::VIEW, OwnedKind::View),
@@ -42,6 +43,7 @@ impl OwnedKind {
         (Keyword::TYPE, OwnedKind::Type),
         (Keyword::DOMAIN, OwnedKind::Domain),
         (Keyword::DATABASE, OwnedKind::Database),
+        (Keyword::COLLATION, OwnedKind::Collation),
     ];
 
     /// The command tag.
@@ -56,6 +58,7 @@ impl OwnedKind {
             OwnedKind::Type => "ALTER TYPE",
             OwnedKind::Domain => "ALTER DOMAIN",
             OwnedKind::Database => "ALTER DATABASE",
+            OwnedKind::Collation => "ALTER COLLATION",
         }
     }
 

@@ -184,6 +184,7 @@ impl VisitorMut for Fetches {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        row_tokens::all_fields(select);
         join_alias::spell_out(select, None);
         ControlFlow::Continue(())
     }

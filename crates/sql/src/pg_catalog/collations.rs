@@ -1,12 +1,14 @@
 //! `pg_collation`: the orders by bytes, and one for each language.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Column;
 
 use super::cells::{Cell, Row, text};
 use super::objects::Objects;
-use super::oids::{CATALOG_OID, OWNER_OID};
-use crate::values::collated::{DEFAULT, LANGUAGES, is_collatable};
+use super::oids::{CATALOG_OID, OWNER_OID, schema_oid};
+use crate::names::made_collations;
+use crate::names::schemas::{local, schema_of};
+use crate::values::collated::{DEFAULT, LANGUAGES, MadeCollation, is_built_in, is_collatable};
 
 use Cell::{Number, Truth};
 
@@ -26,7 +28,7 @@ const FIRST_OF_LANGUAGES: i64 = 12_342;
 const FIRST_OF_OTHERS: i64 = 4_280_000_000;
 
 /// The rows of `pg_collation`: those that each database has, and those of countries that columns and indexes are of.
-pub(super) fn rows(objects: &Objects) -> Vec<Row> {
+pub(super) fn rows(objects: &Objects, made: &BTreeMap<String, String>) -> Vec<Row> {
     let by_bytes = BY_BYTES.iter().map(|(name, number)| {
         let (provider, locale) = match *name {
             DEFAULT => ("d", None),
@@ -48,7 +50,7 @@ pub(super) fn rows(objects: &Objects) -> Vec<Row> {
         row.extend([("collencoding", Number(-1)), ("colliculocale", text(name.trim_end_matches("-x-icu")))]);
         row
     });
-    by_bytes.chain(of_languages).chain(of_countries).collect()
+    by_bytes.chain(of_languages).chain(of_countries).chain(made_collations::all(made).map(made_row)).collect()
 }
 
 /// The names of collations that columns and indexes have, and that are not in the list.
@@ -58,7 +60,19 @@ fn used(objects: &Objects) -> BTreeSet<&str> {
     let named = of_columns.chain(of_views).filter_map(|column| column.collation.as_ref());
     let of_indexes = objects.indexes().flat_map(|(_, index)| index.definition.collations.iter().flatten());
     let all = named.map(|collation| &collation.name).chain(of_indexes).map(String::as_str);
-    all.filter(|name| number_of(name) >= FIRST_OF_OTHERS).collect()
+    all.filter(|name| number_of(name) >= FIRST_OF_OTHERS && is_built_in(name)).collect()
+}
+
+/// The row of a collation that a user has made.
+fn made_row((name, made): (&str, MadeCollation)) -> Row {
+    let mut row = of(number_of(name), local(name), &made.provider.to_string());
+    row.extend([("collencoding", Number(made.encoding))]);
+    row.iter_mut().filter(|(column, _)| *column == "collnamespace").for_each(|(_, cell)| {
+        *cell = Number(schema_oid(schema_of(name)));
+    });
+    let columns: &[&str] = if made.provider == 'i' { &["colliculocale"] } else { &["collcollate", "collctype"] };
+    row.extend(columns.iter().map(|column| (*column, text(&made.told))));
+    row
 }
 
 fn of(number: i64, name: &str, provider: &str) -> Row {

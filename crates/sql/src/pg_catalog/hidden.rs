@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mentions::{Mention, Named, of_expression, of_query};
+use crate::names::schemas::{schema_of, spelled};
 use crate::syntax::identifiers::quoted;
+use crate::values::collated::is_built_in;
 use crate::values::pg_types::{TYPES, extension_of};
 
 /// See the module.
@@ -77,6 +79,15 @@ impl Hidden {
     /// What an extension has brought.
     pub(super) fn of_extension(&self, name: &str) -> String {
         if self.is_whole { format!("public.{name}") } else { name.to_owned() }
+    }
+
+    /// A collation as a definition says it.
+    pub(super) fn collation(&self, name: &str) -> String {
+        match name {
+            _ if is_built_in(name) => quoted(name),
+            _ if schema_of(name) == engine::PUBLIC_SCHEMA => self.of_extension(&quoted(name)),
+            _ => spelled(name),
+        }
     }
 
     /// The types of extensions with their names, if the path does not find them.

@@ -11,6 +11,7 @@ use super::types;
 use super::updatable;
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA};
+use crate::values::collated::is_built_in;
 use crate::values::pg_types::{Measure, internal_name, measure_of, numbered};
 use Cell::Number;
 
@@ -148,8 +149,12 @@ fn of_column_type(at: usize, column: &engine::Column, other: Option<i64>) -> Row
     row.extend([("udt_name", Cell::Text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
     row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER"))]);
     if let Some(collation) = &column.collation {
-        row.extend([("collation_catalog", text(CATALOG)), ("collation_schema", text(CATALOG_SCHEMA))]);
-        row.push(("collation_name", text(&collation.name)));
+        let (schema, name) = match is_built_in(&collation.name) {
+            true => (CATALOG_SCHEMA, collation.name.as_str()),
+            false => schema_and_name(&collation.name),
+        };
+        row.extend([("collation_catalog", text(CATALOG)), ("collation_schema", text(schema))]);
+        row.push(("collation_name", text(name)));
     }
     if other.is_none() {
         row.extend(measures(column.data_type));

@@ -47,7 +47,7 @@ mod monitoring;
 mod nothing;
 mod objects;
 mod oids;
-mod opclasses;
+pub(crate) mod opclasses;
 mod properties;
 mod relations;
 mod rewrite;

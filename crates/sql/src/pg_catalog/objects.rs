@@ -114,7 +114,7 @@ impl IndexObject {
 
     /// The method that is told of it. A primary key has PostgreSQL's, whichever tree keeps its keys in order: it was not asked for one.
     pub(super) fn method(&self) -> IndexMethod {
-        if self.is_primary { IndexMethod::Btree } else { self.definition.method }
+        if self.is_primary { IndexMethod::Btree } else { self.definition.told_method() }
     }
 
     /// The operator class of the part numbered `at`.
@@ -125,6 +125,25 @@ impl IndexObject {
             Some(name) => opclasses::named(method, name),
             None => opclasses::default_of(method, self.columns.get(at)?.data_type),
         }
+    }
+}
+
+/// What a definition says of the options of an index.
+fn with_clause(index: &IndexObject) -> String {
+    let option = |(name, value): (&str, String)| match quoted(&value) == value {
+        true => format!("{name}={value}"),
+        false => format!("{name}='{}'", value.replace('\'', "''")),
+    };
+    let options = index.options().map(option).collect::<Vec<_>>().join(", ");
+    if options.is_empty() { String::new() } else { format!(" WITH ({options})") }
+}
+
+/// What the definition of a constraint says of when it is looked at.
+fn deferral(index: &IndexObject) -> &'static str {
+    match index.definition.deferral {
+        None => "",
+        Some(Deferral::Immediate) => " DEFERRABLE",
+        Some(Deferral::Deferred) => " DEFERRABLE INITIALLY DEFERRED",
     }
 }
 
@@ -490,8 +509,9 @@ impl TableObject {
             PartOrder { descending: true, nulls_first: false } => " DESC NULLS LAST",
             PartOrder { descending: true, nulls_first: true } => " DESC",
         };
-        let collation =
-            |at: usize| index.collation(at).map_or_else(String::new, |name| format!(" COLLATE {}", quoted(name)));
+        let collation = |at: usize| {
+            index.collation(at).map_or_else(String::new, |of| format!(" COLLATE {}", self.hidden.collation(of)))
+        };
         let parts = self.parts(index, style).into_iter().enumerate();
         parts.map(|(at, written)| format!("{written}{}{}{}", collation(at), class(at), order(at))).collect()
     }
@@ -531,12 +551,7 @@ impl TableObject {
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
         let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
-        let option = |(name, value): (&str, String)| match quoted(&value) == value {
-            true => format!("{name}={value}"),
-            false => format!("{name}='{}'", value.replace('\'', "''")),
-        };
-        let options = index.options().map(option).collect::<Vec<_>>().join(", ");
-        let with = if options.is_empty() { String::new() } else { format!(" WITH ({options})") };
+        let with = with_clause(index);
         let method = index.method().name();
         let included = self.include_clause(index);
         format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){included}{nulls}{with}{predicate}")
@@ -552,16 +567,13 @@ impl TableObject {
             let predicate = index.definition.predicate.as_ref();
             let written = |of| self.expression(of, style, written);
             let predicate = predicate.map_or_else(String::new, |of| format!(" WHERE ({})", written(of)));
-            return format!("EXCLUDE USING {} ({elements}){predicate}", index.definition.method.name());
+            let (method, included, with) = (index.method().name(), self.include_clause(index), with_clause(index));
+            return format!("EXCLUDE USING {method} ({elements}){included}{with}{predicate}{}", deferral(index));
         }
         let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
-        let deferral = match index.definition.deferral {
-            None => "",
-            Some(Deferral::Immediate) => " DEFERRABLE",
-            Some(Deferral::Deferred) => " DEFERRABLE INITIALLY DEFERRED",
-        };
-        format!("{kind}{nulls} ({}){}{deferral}", parts.join(", "), self.include_clause(index))
+        let (parts, included, with) = (parts.join(", "), self.include_clause(index), with_clause(index));
+        format!("{kind}{nulls} ({parts}){included}{with}{}", deferral(index))
     }
 
     /// The index of the key over these columns.

@@ -24,6 +24,78 @@ const FIRST_OF_BWD: i64 = 9_700;
 /// Each class: its method, number and name, the number and name of its family, the type that it is for, whether it is the default there,
 /// and the type of what the index keeps, if it is another.
 const CLASSES: &str = "\
+    brin 10092 bytea_minmax_ops 4064 bytea_minmax_ops 17 t 17
+    brin 10093 bytea_bloom_ops 4578 bytea_bloom_ops 17 f 17
+    brin 10094 char_minmax_ops 4062 char_minmax_ops 18 t 18
+    brin 10095 char_bloom_ops 4577 char_bloom_ops 18 f 18
+    brin 10096 name_minmax_ops 4065 name_minmax_ops 19 t 19
+    brin 10097 name_bloom_ops 4579 name_bloom_ops 19 f 19
+    brin 10098 int8_minmax_ops 4054 integer_minmax_ops 20 t 20
+    brin 10099 int8_minmax_multi_ops 4602 integer_minmax_multi_ops 20 f 20
+    brin 10100 int8_bloom_ops 4572 integer_bloom_ops 20 f 20
+    brin 10101 int2_minmax_ops 4054 integer_minmax_ops 21 t 21
+    brin 10102 int2_minmax_multi_ops 4602 integer_minmax_multi_ops 21 f 21
+    brin 10103 int2_bloom_ops 4572 integer_bloom_ops 21 f 21
+    brin 10104 int4_minmax_ops 4054 integer_minmax_ops 23 t 23
+    brin 10105 int4_minmax_multi_ops 4602 integer_minmax_multi_ops 23 f 23
+    brin 10106 int4_bloom_ops 4572 integer_bloom_ops 23 f 23
+    brin 10107 text_minmax_ops 4056 text_minmax_ops 25 t 25
+    brin 10108 text_bloom_ops 4573 text_bloom_ops 25 f 25
+    brin 10109 oid_minmax_ops 4068 oid_minmax_ops 26 t 26
+    brin 10110 oid_minmax_multi_ops 4606 oid_minmax_multi_ops 26 f 26
+    brin 10111 oid_bloom_ops 4580 oid_bloom_ops 26 f 26
+    brin 10112 tid_minmax_ops 4069 tid_minmax_ops 27 t 27
+    brin 10113 tid_bloom_ops 4581 tid_bloom_ops 27 f 27
+    brin 10114 tid_minmax_multi_ops 4607 tid_minmax_multi_ops 27 f 27
+    brin 10115 float4_minmax_ops 4070 float_minmax_ops 700 t 700
+    brin 10116 float4_minmax_multi_ops 4608 float_minmax_multi_ops 700 f 700
+    brin 10117 float4_bloom_ops 4582 float_bloom_ops 700 f 700
+    brin 10118 float8_minmax_ops 4070 float_minmax_ops 701 t 701
+    brin 10119 float8_minmax_multi_ops 4608 float_minmax_multi_ops 701 f 701
+    brin 10120 float8_bloom_ops 4582 float_bloom_ops 701 f 701
+    brin 10121 macaddr_minmax_ops 4074 macaddr_minmax_ops 829 t 829
+    brin 10122 macaddr_minmax_multi_ops 4609 macaddr_minmax_multi_ops 829 f 829
+    brin 10123 macaddr_bloom_ops 4583 macaddr_bloom_ops 829 f 829
+    brin 10124 macaddr8_minmax_ops 4109 macaddr8_minmax_ops 774 t 774
+    brin 10125 macaddr8_minmax_multi_ops 4610 macaddr8_minmax_multi_ops 774 f 774
+    brin 10126 macaddr8_bloom_ops 4584 macaddr8_bloom_ops 774 f 774
+    brin 10127 inet_minmax_ops 4075 network_minmax_ops 869 f 869
+    brin 10128 inet_minmax_multi_ops 4611 network_minmax_multi_ops 869 f 869
+    brin 10129 inet_bloom_ops 4585 network_bloom_ops 869 f 869
+    brin 10130 inet_inclusion_ops 4102 network_inclusion_ops 869 t 869
+    brin 10131 bpchar_minmax_ops 4076 bpchar_minmax_ops 1042 t 1042
+    brin 10132 bpchar_bloom_ops 4586 bpchar_bloom_ops 1042 f 1042
+    brin 10133 time_minmax_ops 4077 time_minmax_ops 1083 t 1083
+    brin 10134 time_minmax_multi_ops 4612 time_minmax_multi_ops 1083 f 1083
+    brin 10135 time_bloom_ops 4587 time_bloom_ops 1083 f 1083
+    brin 10136 date_minmax_ops 4059 datetime_minmax_ops 1082 t 1082
+    brin 10137 date_minmax_multi_ops 4605 datetime_minmax_multi_ops 1082 f 1082
+    brin 10138 date_bloom_ops 4576 datetime_bloom_ops 1082 f 1082
+    brin 10139 timestamp_minmax_ops 4059 datetime_minmax_ops 1114 t 1114
+    brin 10140 timestamp_minmax_multi_ops 4605 datetime_minmax_multi_ops 1114 f 1114
+    brin 10141 timestamp_bloom_ops 4576 datetime_bloom_ops 1114 f 1114
+    brin 10142 timestamptz_minmax_ops 4059 datetime_minmax_ops 1184 t 1184
+    brin 10143 timestamptz_minmax_multi_ops 4605 datetime_minmax_multi_ops 1184 f 1184
+    brin 10144 timestamptz_bloom_ops 4576 datetime_bloom_ops 1184 f 1184
+    brin 10145 interval_minmax_ops 4078 interval_minmax_ops 1186 t 1186
+    brin 10146 interval_minmax_multi_ops 4613 interval_minmax_multi_ops 1186 f 1186
+    brin 10147 interval_bloom_ops 4588 interval_bloom_ops 1186 f 1186
+    brin 10148 timetz_minmax_ops 4058 timetz_minmax_ops 1266 t 1266
+    brin 10149 timetz_minmax_multi_ops 4604 timetz_minmax_multi_ops 1266 f 1266
+    brin 10150 timetz_bloom_ops 4575 timetz_bloom_ops 1266 f 1266
+    brin 10151 bit_minmax_ops 4079 bit_minmax_ops 1560 t 1560
+    brin 10152 varbit_minmax_ops 4080 varbit_minmax_ops 1562 t 1562
+    brin 10153 numeric_minmax_ops 4055 numeric_minmax_ops 1700 t 1700
+    brin 10154 numeric_minmax_multi_ops 4603 numeric_minmax_multi_ops 1700 f 1700
+    brin 10155 numeric_bloom_ops 4574 numeric_bloom_ops 1700 f 1700
+    brin 10156 uuid_minmax_ops 4081 uuid_minmax_ops 2950 t 2950
+    brin 10157 uuid_minmax_multi_ops 4614 uuid_minmax_multi_ops 2950 f 2950
+    brin 10158 uuid_bloom_ops 4589 uuid_bloom_ops 2950 f 2950
+    brin 10159 range_inclusion_ops 4103 range_inclusion_ops 3831 t 3831
+    brin 10160 pg_lsn_minmax_ops 4082 pg_lsn_minmax_ops 3220 t 3220
+    brin 10161 pg_lsn_minmax_multi_ops 4615 pg_lsn_minmax_multi_ops 3220 f 3220
+    brin 10162 pg_lsn_bloom_ops 4590 pg_lsn_bloom_ops 3220 f 3220
+    brin 10163 box_inclusion_ops 4104 box_inclusion_ops 603 t 603
     btree 1978 int4_ops 1976 integer_ops 23 t 0
     btree 1979 int2_ops 1976 integer_ops 21 t 0
     btree 1981 oid_ops 1989 oid_ops 26 t 0
@@ -116,10 +188,17 @@ const CLASSES: &str = "\
     hash 10070 enum_ops 3523 enum_ops 3500 t 0
     hash 10077 range_ops 3903 range_ops 3831 t 0
     hash 10089 jsonb_ops 4034 jsonb_ops 3802 t 0
+    spgist 10018 inet_ops 3794 network_ops 869 t 0
+    spgist 10079 range_ops 3474 range_ops 3831 t 0
+    spgist 10083 box_ops 5000 box_ops 603 t 0
+    spgist 10084 quad_point_ops 4015 quad_point_ops 600 t 0
+    spgist 10085 kd_point_ops 4016 kd_point_ops 600 f 0
+    spgist 10086 text_ops 4017 text_ops 25 t 0
+    spgist 10087 poly_ops 5008 poly_ops 604 t 603
 ";
 
 /// An operator class.
-pub(super) struct OperatorClass {
+pub(crate) struct OperatorClass {
     pub(super) oid: i64,
     method: IndexMethod,
     pub(super) name: &'static str,
@@ -171,7 +250,7 @@ fn input_of(data_type: DataType) -> u32 {
 
 /// The class that an index has for a part of a type where none is named. That of addresses in a search tree PostgreSQL has for those
 /// alone that ask for it.
-pub(super) fn default_of(method: IndexMethod, data_type: DataType) -> Option<&'static OperatorClass> {
+pub(crate) fn default_of(method: IndexMethod, data_type: DataType) -> Option<&'static OperatorClass> {
     if let (IndexMethod::Gist, DataType::Network(_)) = (method, data_type) {
         return named(method, "inet_ops");
     }
@@ -182,6 +261,16 @@ pub(super) fn default_of(method: IndexMethod, data_type: DataType) -> Option<&'s
 /// The class of a name.
 pub(super) fn named(method: IndexMethod, name: &str) -> Option<&'static OperatorClass> {
     ALL.iter().find(|class| class.method == method && class.name == name)
+}
+
+/// Whether a class of a method takes a type, if there is one of this name.
+pub(crate) fn accepts(method: IndexMethod, name: &str, data_type: DataType) -> Option<bool> {
+    named(method, name).map(|class| class.input == input_of(data_type))
+}
+
+/// Whether the class of this name is that which its type has without a name.
+pub(crate) fn is_default(method: IndexMethod, name: &str) -> bool {
+    named(method, name).is_some_and(|class| class.is_default)
 }
 
 /// The schema that a class or family of this number is in.

@@ -25,9 +25,11 @@ pub(super) fn of_columns(objects: &Objects) -> Properties {
 fn of_key(index: &IndexObject, at: usize) -> Vec<(&'static str, bool)> {
     let method = index.method();
     let is_ordered = method.is_ordered();
+    let parts_space = method == IndexMethod::Spgist;
     let order = index.definition.order(at);
     let class = index.class(at).map_or("", |class| class.name);
-    let by_distance = ["point_ops", "box_ops", "circle_ops", "poly_ops"].contains(&class);
+    let by_distance =
+        ["point_ops", "box_ops", "circle_ops", "poly_ops", "quad_point_ops", "kd_point_ops"].contains(&class);
     let is_kept_whole = ["point_ops", "box_ops", "inet_ops", "range_ops"].contains(&class);
     vec![
         ("asc", is_ordered && !order.descending),
@@ -35,10 +37,10 @@ fn of_key(index: &IndexObject, at: usize) -> Vec<(&'static str, bool)> {
         ("nulls_first", is_ordered && order.nulls_first),
         ("nulls_last", is_ordered && !order.nulls_first),
         ("orderable", is_ordered),
-        ("distance_orderable", method.is_spatial() && by_distance),
-        ("returnable", is_ordered || method.is_spatial() && is_kept_whole),
+        ("distance_orderable", (method.is_spatial() || parts_space) && by_distance),
+        ("returnable", is_ordered || parts_space || method.is_spatial() && is_kept_whole),
         ("search_array", is_ordered),
-        ("search_nulls", is_ordered || method.is_spatial()),
+        ("search_nulls", is_ordered || method.is_spatial() || !method.is_kept()),
     ]
 }
 
@@ -54,7 +56,7 @@ pub(super) fn of_indexes(objects: &Objects) -> Properties {
         let is_hash = method.name() == "hash";
         [
             ("clusterable", method.is_ordered() || method.is_spatial()),
-            ("index_scan", !is_inverted),
+            ("index_scan", !is_inverted && method != IndexMethod::Brin),
             ("bitmap_scan", true),
             ("backward_scan", method.is_ordered() || is_hash),
         ]
@@ -71,9 +73,9 @@ pub(super) fn of_methods() -> Properties {
         [
             ("can_order", method.is_ordered()),
             ("can_unique", method.is_ordered()),
-            ("can_multi_col", !is_hash),
-            ("can_exclude", !is_inverted),
-            ("can_include", method.is_ordered() || method.is_spatial()),
+            ("can_multi_col", !is_hash && method != IndexMethod::Spgist),
+            ("can_exclude", !is_inverted && method != IndexMethod::Brin),
+            ("can_include", method.is_ordered() || method.is_spatial() || method == IndexMethod::Spgist),
         ]
         .map(|(name, truth)| ((i64::from(method.number()), 0, name), truth))
     };

@@ -71,6 +71,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
                 let remembered = remembered(&db)?.into_iter().collect();
                 settings.iter().map(|(name, value)| setting(name, value, &remembered)).collect()
             }
+            false if known == "pg_collation" => collations::rows(&objects(), &tables.remembered()?),
             false if known == "pg_extension" => extensions::made(&tables, &objects())?,
             false if OF_EXTENSIONS.contains(&known) => {
                 let objects = objects();
@@ -166,7 +167,6 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
 fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
     match name {
         "pg_am" => access_methods(),
-        "pg_collation" => collations::rows(&objects()),
         "pg_attrdef" => defaults::attribute_defaults(&objects()),
         "pg_attribute" => attributes(&objects()),
         "pg_class" => classes(&objects()),

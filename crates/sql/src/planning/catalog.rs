@@ -50,6 +50,11 @@ enum Part {
 }
 
 impl Names {
+    /// The tables that are seen now.
+    pub(super) fn tables(&self) -> &Tables {
+        &self.view.tables
+    }
+
     pub(crate) fn new(view: View) -> Names {
         Names { view, part: Part::Present }
     }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::VisitorMut;
 use engine::{
-    Column, DataType, EnumType, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table,
+    Collation, Column, DataType, EnumType, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table,
     TypeDefinition, schema_and_name,
 };
 
@@ -23,6 +23,7 @@ use crate::interrupt::made_types::{MadeFunction, MadeTypes};
 use crate::names::diagnose::diagnose;
 use crate::planning::functions;
 use crate::planning::index_compile::{Kind, changes, check_syntax, compile};
+use crate::semantics::spelling::collations;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::{WalkMut, WalkTree};
@@ -96,6 +97,10 @@ impl MadeTypes for OfColumns {
         // What the catalog keeps has no calls of them any more.
         Vec::new()
     }
+
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<Collation> {
+        self.others.as_ref()?.collation(schema, name)
+    }
 }
 
 /// The form in which the catalog keeps an expression, or the predicate, of a new index.
@@ -121,6 +126,7 @@ pub(crate) fn define_over(
         return Err(*error);
     }
     check_syntax(&expr, kind, source)?;
+    collations::name_built_in(&mut expr)?;
     let expr = functions::kept::inlined(expr, columns, source)?;
     let compiled = compile(&expr, columns, kind, source)?;
     let is_kept = matches!(kind, Kind::Expression | Kind::Predicate | Kind::Generated);

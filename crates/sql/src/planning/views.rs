@@ -123,11 +123,13 @@ impl VisitorMut for Walking<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        if let Some(calls) = self.expand.calls {
+        if self.expand.calls.is_some() {
             self.columns.enter(select);
-            if calls.has_call(&select.projection) {
-                functions::keep_names(select);
-            }
+        }
+        let place = self.expand.place(&self.columns);
+        told(functions::fields::spell_out(select, self.expand.calls, self.expand.names.tables(), place))?;
+        if self.expand.calls.is_some_and(|calls| calls.has_call(&select.projection)) {
+            functions::keep_names(select);
         }
         ControlFlow::Continue(())
     }

@@ -115,7 +115,7 @@ impl Session {
                         names.relation(&mut owner.name)
                     }
                     OwnedKind::Index => names.index(&mut owner.name),
-                    OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
+                    _ => {}
                 }
             }
             OwnStatement::AlterIndex(alter) => names.index(&mut alter.name),

@@ -8,6 +8,7 @@ use engine::Database;
 use parking_lot::Mutex;
 
 use crate::error::{Result, SqlError};
+use crate::names::made_collations;
 use crate::state::memory_limit;
 use crate::state::outcome::{Command, Notice};
 
@@ -39,7 +40,11 @@ pub(crate) fn key(name: &str) -> String {
 
 /// The settings, by name, that a database gives its sessions to begin with.
 pub(crate) fn remembered(db: &Database) -> Result<Vec<(String, String)>> {
-    let all = db.remembered()?.into_iter();
+    let all = db.remembered()?;
+    if all.keys().any(|name| made_collations::is_key(name)) {
+        made_collations::introduce();
+    }
+    let all = all.into_iter();
     Ok(all.filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?.to_owned(), value))).collect())
 }
 

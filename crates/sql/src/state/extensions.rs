@@ -17,8 +17,9 @@ pub(crate) struct Extension {
 pub(crate) const LANGUAGE: &str = "plpgsql";
 
 /// The extensions of which scripts ask that there is nothing else, with PostgreSQL's versions: keys of numbers and texts in a search tree
-/// are built in, texts without case and pairs of texts are, random uuids, for which schemas ask for two others, and indexes of trigrams.
-pub(crate) const KNOWN: [Extension; 7] = [
+/// are built in, texts without case and pairs of texts are, random uuids, for which schemas ask for two others, indexes of trigrams, and
+/// texts without accents.
+pub(crate) const KNOWN: [Extension; 8] = [
     Extension { name: "btree_gist", version: "1.7", about: "support for indexing common datatypes in GiST" },
     Extension { name: "citext", version: "1.6", about: "data type for case-insensitive character strings" },
     Extension { name: "hstore", version: "1.8", about: "data type for storing sets of (key, value) pairs" },
@@ -29,6 +30,7 @@ pub(crate) const KNOWN: [Extension; 7] = [
     },
     Extension { name: "pgcrypto", version: "1.3", about: "cryptographic functions" },
     Extension { name: LANGUAGE, version: "1.0", about: "PL/pgSQL procedural language" },
+    Extension { name: "unaccent", version: "1.1", about: "text search dictionary that removes accents" },
     Extension { name: "uuid-ossp", version: "1.1", about: "generate universally unique identifiers (UUIDs)" },
 ];
 

@@ -147,12 +147,6 @@ pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-/// Whether an encoding's name is one of UTF-8's. As in PostgreSQL only its letters and digits count.
-pub(crate) fn is_utf8(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    ["utf8", "unicode", "sqlascii"].contains(&plain.to_ascii_lowercase().as_str())
-}
-
 /// The setting that a `SET` is about, and the value.
 pub(crate) fn asked(set: &Set) -> Result<(String, String)> {
     match set {
@@ -170,6 +164,7 @@ pub(crate) fn asked(set: &Set) -> Result<(String, String)> {
         Set::SetNames { charset_name, collation_name: None } => {
             Ok(("client_encoding".to_owned(), charset_name.value.clone()))
         }
+        Set::SetNamesDefault {} => Ok(("client_encoding".to_owned(), "default".to_owned())),
         other => Err(SqlError::unsupported(format!("\"{other}\""))),
     }
 }

@@ -25,6 +25,7 @@ use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
 use crate::state::choices::Choice;
+use crate::state::client_encoding::ClientEncoding;
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
@@ -35,7 +36,7 @@ use crate::state::past;
 use crate::state::query_memory;
 use crate::state::setting_values::{
     Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
-    is_utf8, milliseconds,
+    milliseconds,
 };
 use crate::state::unheeded_settings::{REPLICATION_ROLE, Unheeded};
 
@@ -50,6 +51,7 @@ struct Values {
     modes: Modes,
     durability: Durability,
     messages: Messages,
+    encoding: ClientEncoding,
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
     costs: CostModel,
@@ -99,6 +101,7 @@ enum AssignedValue {
     Limit(Limit, u32),
     Durability(Durability),
     Messages(Messages),
+    Encoding(ClientEncoding),
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
     QueryMemory(Option<u64>),
@@ -129,6 +132,7 @@ impl Settings {
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
             messages: Messages::default(),
+            encoding: ClientEncoding::default(),
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
             query_memory: None,
@@ -340,10 +344,11 @@ impl Settings {
                 durability => on(durability == Durability::Sync),
             },
             AllowedValues::Messages => values.messages.0.to_owned(),
+            AllowedValues::Encoding => values.encoding.0.to_owned(),
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
             AllowedValues::Device(setting) => setting.show(&values.device),
-            AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
+            AllowedValues::Only(_) | AllowedValues::Fixed => default.to_owned(),
         }
     }
 
@@ -429,6 +434,7 @@ impl Settings {
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Messages(messages) => values.messages = *messages,
+                AssignedValue::Encoding(encoding) => values.encoding = *encoding,
                 AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Threads(threads) => values.threads = Some(*threads),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
@@ -490,16 +496,14 @@ impl Settings {
                 setting.read(DeviceSettings::default(), value).map(|values| AssignedValue::Device(setting, values))
             }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
-            AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
+            AllowedValues::Encoding => ClientEncoding::read(name, value).map(AssignedValue::Encoding),
             AllowedValues::Only(values)
                 if is_default || values.iter().any(|known| known.eq_ignore_ascii_case(value)) =>
             {
                 Ok(AssignedValue::Nothing)
             }
-            AllowedValues::Only(_) | AllowedValues::Encoding => {
-                Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
-                    .hint(format!("It is always \"{default}\".")))
-            }
+            AllowedValues::Only(_) => Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
+                .hint(format!("It is always \"{default}\"."))),
         }
     }
 }

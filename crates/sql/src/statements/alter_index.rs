@@ -60,8 +60,8 @@ fn change(transaction: &mut Transaction, found: Found, asked: &AlterIndex, sourc
     match found {
         Found::Key => changed(&mut Vec::new(), &asked.options, IndexMethod::Btree),
         Found::Index(table, mut definition) => {
-            let before = definition.options.clone();
-            changed(&mut definition.options, &asked.options, definition.method)?;
+            let (before, method) = (definition.options.clone(), definition.told_method());
+            changed(&mut definition.options, &asked.options, method)?;
             if definition.options == before {
                 return Ok(());
             }

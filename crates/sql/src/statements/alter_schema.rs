@@ -5,7 +5,7 @@ use engine::{PUBLIC_SCHEMA, name_in_schema};
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::MadeFunction;
 use crate::names::position;
-use crate::names::schemas::{entry, local};
+use crate::names::schemas::{entry, local, spelled};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
@@ -54,7 +54,11 @@ fn name_of_new(to: &ObjectName, source: &Source) -> Result<String> {
 
 fn rename(session: &Session, write: &mut Write<'_>, schema: &str, new: &str) -> Result<()> {
     let moved = |name: &str| name_in_schema(new, local(name));
-    let contents = Contents::of(write.transaction, schema);
+    let contents = Contents::of(write.transaction, schema)?;
+    if let Some(collation) = contents.collations.first() {
+        let what = format!("renaming a schema with a collation, {},", spelled(collation));
+        return Err(SqlError::unsupported(what).hint("Drop the collation first."));
+    }
     make(write.transaction, new)?;
     for (name, of_type) in contents.types {
         rename_type::rename(session, write, (&name, of_type), &moved(&name))?;

@@ -9,7 +9,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::Result;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define;
-use crate::statements::{index_parts, operator_classes};
+use crate::statements::{index_parts, operator_classes, told_methods};
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
@@ -62,7 +62,15 @@ impl Moved<'_> {
             },
         };
         let included = before.included.iter().map(|column| self.place(*column)).collect::<Option<_>>();
-        Ok(included.map(|included| IndexDefinition { parts, predicate, included, ..before.clone() }))
+        let method = match before.told {
+            Some(told) if before.exclusion.is_empty() => {
+                let types: Vec<DataType> = parts.iter().map(|part| index_parts::type_of(part, self.new)).collect();
+                types.iter().try_for_each(|of| operator_classes::check_default(*of, told))?;
+                told_methods::keeping(told, &types)?
+            }
+            _ => before.method,
+        };
+        Ok(included.map(|included| IndexDefinition { parts, predicate, included, method, ..before.clone() }))
     }
 
     /// Looks at the operator classes that were named where the parts have other types.
@@ -71,7 +79,7 @@ impl Moved<'_> {
             if let Some(class) = before.named_class(at) {
                 let class = ObjectName::from(vec![Ident::new(class)]);
                 let of = index_parts::type_of(part, self.new);
-                operator_classes::check(&class, of, before.method, &Source::new(""))?;
+                operator_classes::check(&class, of, before.told_method(), &Source::new(""))?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The options of an index: `WITH (budget = '64MB')`, what the method `bwd` searches first.
 //!
-//! PostgreSQL's `fillfactor`, `buffering`, `deduplicate_items`, `fastupdate` and `gin_pending_list_limit` say how it fills its pages. They
-//! are checked and told again, and change nothing here.
+//! PostgreSQL's `fillfactor`, `buffering`, `deduplicate_items`, `fastupdate`, `gin_pending_list_limit`, `pages_per_range` and
+//! `autosummarize` say how it fills its pages. They are checked and told again, and change nothing here.
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, Value, ValueWithSpan};
 use engine::IndexMethod;
 
@@ -123,7 +123,17 @@ fn check_filling(name: &str, text: &str, method: IndexMethod) -> Result<()> {
             }
             Err(_) => Err(invalid("integer")),
         },
-        ("fillfactor", method) if !matches!(method, IndexMethod::Bwd | IndexMethod::Gin) => match text.parse::<u32>() {
+        ("autosummarize", IndexMethod::Brin) if is_truth => Ok(()),
+        ("autosummarize", IndexMethod::Brin) => Err(invalid("boolean")),
+        ("pages_per_range", IndexMethod::Brin) => match text.parse::<u32>() {
+            Ok(1..=131_072) => Ok(()),
+            Ok(_) => {
+                let message = format!("value {text} out of bounds for option \"{name}\"");
+                Err(SqlError::new("22023", message).detail("Valid values are between \"1\" and \"131072\"."))
+            }
+            Err(_) => Err(invalid("integer")),
+        },
+        ("fillfactor", method) if has_filling(method) => match text.parse::<u32>() {
             Ok(10..=100) => Ok(()),
             Ok(_) => {
                 let message = format!("value {text} out of bounds for option \"{name}\"");
@@ -139,6 +149,10 @@ fn check_filling(name: &str, text: &str, method: IndexMethod) -> Result<()> {
         ("deduplicate_items", IndexMethod::Btree) => Err(invalid("boolean")),
         _ => Err(SqlError::new("22023", format!("unrecognized parameter \"{name}\""))),
     }
+}
+
+fn has_filling(method: IndexMethod) -> bool {
+    !matches!(method, IndexMethod::Bwd | IndexMethod::Gin | IndexMethod::Brin)
 }
 
 fn bytes(value: &Expr) -> Result<u64> {

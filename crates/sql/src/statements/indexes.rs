@@ -3,7 +3,9 @@ use datafusion::sql::sqlparser::ast::{
     AlterIndexOperation, ConstraintCharacteristics, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType,
     NullsDistinctOption, ObjectName, UniqueConstraint,
 };
-use engine::{Deferral, IndexDefinition, IndexMethod, Table, TermClass, Transaction, name_in_schema, schema_and_name};
+use engine::{
+    DataType, Deferral, IndexDefinition, IndexMethod, Table, TermClass, Transaction, name_in_schema, schema_and_name,
+};
 
 use crate::access::folded_parts;
 use crate::access::index_expressions::text::column_names as names_of;
@@ -17,7 +19,7 @@ use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{rename_key, table_of_key};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{collation, order, part, term_class};
-use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
+use crate::statements::{foreign_keys, index_options, index_parts, operator_classes, told_methods, wrong_kind};
 use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -35,14 +37,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     }
     let method = method(create, source)?;
     let said = index_options::said(&create.with, method, source)?;
-    if create.unique && !method.may_be_unique() {
-        let message = format!("access method \"{}\" does not support unique indexes", method.name());
-        return Err(SqlError::new("0A000", message));
-    }
-    if !create.include.is_empty() && matches!(method, IndexMethod::Hash | IndexMethod::Gin) {
-        let message = format!("access method \"{}\" does not support included columns", method.name());
-        return Err(SqlError::new("0A000", message));
-    }
+    told_methods::check(method, create.unique, !create.include.is_empty(), create.columns.len())?;
     let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
     // An index is in the schema of its table.
@@ -61,13 +56,15 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let included = create.include.iter().map(included).collect::<Result<_>>()?;
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<Vec<_>>>()?;
+        let types: Vec<DataType> = parts.iter().map(|part| index_parts::type_of(part, &found)).collect();
+        let kept = told_methods::keeping(method, &types)?;
         let orders = create.columns.iter().map(order).collect();
         let terms = |(column, part)| term_class(column, part, &found);
         let classes: Option<Vec<TermClass>> = create.columns.iter().zip(&parts).map(terms).collect();
-        let mut definition =
-            IndexDefinition::of(String::new(), parts).using(method).ordered(orders).including(included);
+        let mut definition = IndexDefinition::of(String::new(), parts).using(kept).told_as(method);
+        definition = definition.ordered(orders).including(included);
         let named = |column: &IndexColumn| {
-            column.operator_class.as_ref().and_then(last_part).filter(|name| operator_classes::is_other(name))
+            column.operator_class.as_ref().and_then(last_part).filter(|name| operator_classes::is_other(name, method))
         };
         definition = definition.classed(create.columns.iter().map(named).collect());
         let parts = create.columns.iter().zip(&definition.parts);
@@ -252,7 +249,8 @@ impl Unique {
     pub(crate) fn of_table(constraint: &UniqueConstraint, source: &Source) -> Result<Unique> {
         let name = constraint.name.as_ref().map(fold);
         if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
-            return Ok(Unique { name, exclusion, ..Unique::default() });
+            let deferral = deferral(constraint.characteristics.as_ref(), source)?;
+            return Ok(Unique { name, exclusion, deferral, ..Unique::default() });
         }
         let is_plain =
             constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
@@ -279,6 +277,7 @@ impl Unique {
             let mut definition = exclusion.define(table, source)?;
             let free = || free_name(transaction, table, &names_of(&definition, table.schema()), "excl");
             definition.name = named.unwrap_or_else(free);
+            definition.deferral = self.deferral;
             transaction.create_index(table.name(), definition)?;
             return Ok(());
         }

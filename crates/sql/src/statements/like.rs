@@ -34,6 +34,7 @@ use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identifiers::quoted;
 use crate::syntax::like_tokens::LIKE;
 use crate::syntax::source::Source;
+use crate::values::collated::is_built_in;
 
 /// What may be copied beside the columns.
 const PARTS: [&str; 9] =
@@ -158,7 +159,11 @@ fn definition(
         options.push(ColumnOption::NotNull);
     }
     if let Some(collation) = &column.collation {
-        let name = ["pg_catalog", &collation.name].map(|part| Ident::with_quote('"', part));
+        let (schema, name) = match is_built_in(&collation.name) {
+            true => ("pg_catalog", collation.name.as_str()),
+            false => schema_and_name(&collation.name),
+        };
+        let name = [schema, name].map(|part| Ident::with_quote('"', part));
         options.push(ColumnOption::Collation(ObjectName::from(Vec::from(name))));
     }
     match default {

@@ -35,6 +35,7 @@ pub(crate) mod function_users;
 pub(crate) mod functions;
 pub(crate) mod generated;
 mod grant;
+mod held_collations;
 pub(crate) mod held_types;
 pub(crate) mod identity;
 pub(crate) mod index_columns;
@@ -49,6 +50,7 @@ pub(crate) mod kept_constraints;
 pub(crate) mod like;
 mod lock_table;
 pub(crate) mod locking;
+pub(crate) mod made_collations;
 pub(crate) mod made_types;
 pub(crate) mod materialized;
 pub(crate) mod materialized_rows;
@@ -69,6 +71,7 @@ pub(crate) mod set_config;
 pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
+mod told_methods;
 pub(crate) mod upsert;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
@@ -142,6 +145,10 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
             Ok(schemas::drop(session, &statement, source)?.into())
+        }
+        Statement::CreateCollation(create) => Ok(made_collations::create(session, &create, source)?.into()),
+        Statement::Drop { object_type: ObjectType::Collation, .. } => {
+            Ok(made_collations::drop(session, &statement, source)?.into())
         }
         Statement::CreateType { .. } => Ok(made_types::create(session, &statement, source)?.into()),
         Statement::AlterType(alter) => Ok(match &alter.operation {

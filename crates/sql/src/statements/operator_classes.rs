@@ -9,6 +9,7 @@ use engine::{DataType, GeometryKind, IndexMethod, TermClass};
 
 use crate::error::{Result, SqlError};
 use crate::names::position;
+use crate::pg_catalog::opclasses;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::values::long_name;
@@ -17,11 +18,15 @@ use crate::values::long_name;
 pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod, source: &Source) -> Result<()> {
     let name = last_part(class).unwrap_or_default();
     let at = position(class, source);
-    let Some(accepts) = accepts(&name, method) else {
+    let accepted = match method {
+        IndexMethod::Brin | IndexMethod::Spgist => opclasses::accepts(method, &name, data_type),
+        _ => accepts(&name, method).map(|accepts| accepts(data_type)),
+    };
+    let Some(is_accepted) = accepted else {
         let message = format!("operator class \"{name}\" does not exist for access method \"{}\"", method.name());
         return Err(SqlError::new("42704", message).at(at));
     };
-    match accepts(data_type) {
+    match is_accepted {
         true => Ok(()),
         false => {
             let message = format!("operator class \"{name}\" does not accept data type {}", long_name(data_type));
@@ -30,14 +35,29 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
     }
 }
 
-/// Whether a class of an ordered index or one by hashes is no type's own.
-pub(crate) fn is_other(class: &str) -> bool {
+/// Whether a class of an index that is not inverted is no type's own.
+pub(crate) fn is_other(class: &str, method: IndexMethod) -> bool {
+    if matches!(method, IndexMethod::Brin | IndexMethod::Spgist) {
+        return !opclasses::is_default(method, class);
+    }
     class.ends_with("_pattern_ops") || matches!(class, "varchar_ops" | "cidr_ops")
 }
 
 /// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a
 /// list or an interval than its bytes, which do not tell what is equal.
 pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<()> {
+    if matches!(method, IndexMethod::Brin | IndexMethod::Spgist) {
+        return match opclasses::default_of(method, data_type) {
+            Some(_) => Ok(()),
+            None => {
+                let (name, method) = (long_name(data_type), method.name());
+                let message = format!("data type {name} has no default operator class for access method \"{method}\"");
+                let hint = "You must specify an operator class for the index or define a default operator class for \
+                            the data type.";
+                Err(SqlError::new("42704", message).hint(hint))
+            }
+        };
+    }
     let is_of_space = method == IndexMethod::Gist;
     if method == IndexMethod::Gin && TermClass::of_type(data_type).is_none() {
         let message =

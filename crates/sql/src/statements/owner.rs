@@ -6,6 +6,7 @@ use crate::names::schemas::{entry, shown};
 use crate::names::tables::CATALOG;
 use crate::names::{position, table_name};
 use crate::parsing::owner::{OwnedKind, Owner};
+use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::made_types;
@@ -37,6 +38,7 @@ fn missing(transaction: &Transaction, session: &Session, asked: &Owner, source: 
             Some(_) => None,
             None => Some(made_types::not_there(&asked.name, source)),
         },
+        OwnedKind::Collation => collations::found(&asked.name, source).err(),
         OwnedKind::Schema if local == PUBLIC_SCHEMA || transaction.table(&entry(&local)).is_ok() => None,
         OwnedKind::Schema => Some(SqlError::new("3F000", format!("schema \"{local}\" does not exist"))),
         OwnedKind::Database if local == CATALOG => None,

@@ -10,7 +10,7 @@ use crate::parsing::sequence_statement::PlacedName;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::{ddl, function_users, held_types, sequence_users, view_users};
+use crate::statements::{ddl, function_users, held_collations, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
 
@@ -95,10 +95,11 @@ pub(super) struct Contents {
     pub(super) types: Vec<(String, TypeDefinition)>,
     /// The functions, each with the name by which the engine keeps it.
     pub(super) functions: Vec<(String, MadeFunction)>,
+    pub(super) collations: Vec<String>,
 }
 
 impl Contents {
-    pub(super) fn of(transaction: &Transaction, schema: &str) -> Contents {
+    pub(super) fn of(transaction: &Transaction, schema: &str) -> Result<Contents> {
         let own = |names: Vec<String>| -> Vec<String> {
             names.into_iter().filter(|name| schema_of(name) == schema && is_relation(name)).collect()
         };
@@ -112,7 +113,8 @@ impl Contents {
         let types = held_types::all_of(transaction, schema);
         let mut functions = function_users::all(transaction);
         functions.retain(|(_, function)| function.schema == schema);
-        Contents { views: own(transaction.view_names()), sequences, tables, types, functions }
+        let collations = held_collations::of_schema(transaction, schema)?;
+        Ok(Contents { views: own(transaction.view_names()), sequences, tables, types, functions, collations })
     }
 
     fn shown(&self, transaction: &Transaction) -> Vec<String> {
@@ -120,6 +122,7 @@ impl Contents {
         let is_materialized = |name: &String| transaction.table(name).is_ok_and(|table| table.is_materialized());
         let (materialized, tables) = self.tables.iter().cloned().partition(is_materialized);
         let kinds = [
+            ("collation", &self.collations),
             ("type", &types),
             ("table", &tables),
             ("materialized view", &materialized),
@@ -174,7 +177,7 @@ fn drop_one(
             false => Err(SqlError::new("3F000", message).at(at)),
         };
     }
-    let contents = Contents::of(transaction, &schema);
+    let contents = Contents::of(transaction, &schema)?;
     let shown = contents.shown(transaction);
     if !cascade && !shown.is_empty() {
         let message = format!("cannot drop schema {} because other objects depend on it", quoted(&schema));
@@ -195,6 +198,7 @@ fn drop_one(
     }
     let quiet = ddl::drop_found(transaction, session, tables, (true, false), Command::new(""))?;
     drop_rest(transaction, session, &contents.views, &contents.sequences, quiet)?;
+    held_collations::drop_of_schema(write.transaction, &contents.collations)?;
     for (name, of_type) in &contents.types {
         // Tables of the schema are gone, and their columns with them.
         if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {

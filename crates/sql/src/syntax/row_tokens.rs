@@ -3,13 +3,20 @@
 //! ```text
 //! SELECT t.* IS NULL, t.*::text, t.* = u.*   ->  SELECT row(t.*) IS NULL, row(t.*)::text, row(t.*) = row(u.*)
 //! SELECT (t).*                               ->  SELECT t.*
+//! SELECT (f(x)).*                            ->  SELECT (f(x))."\0all fields"
 //! ```
 //!
 //! The function is one that no statement can spell, and shown as its table; its call is the row of that.
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Expr, Select, SelectItem, SelectItemQualifiedWildcardKind, Value, WildcardAdditionalOptions,
+};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::syntax::tokens::{following, is_sign, keyword};
+
+/// The field that stands for all of a row that is no table's.
+const ALL_FIELDS: &str = "\0all fields";
 
 /// How the name of the function begins; that of the table follows.
 pub(crate) const ROW: &str = "\0row\0";
@@ -28,6 +35,20 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Makes all fields of a row in a select list what the parser's library has for them.
+pub(crate) fn all_fields(select: &mut Select) {
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(Expr::CompoundFieldAccess { root, access_chain }) = item else { continue };
+        if let [AccessExpr::Dot(Expr::Identifier(field))] = &access_chain[..]
+            && field.value == ALL_FIELDS
+        {
+            let root = std::mem::replace(&mut **root, Expr::value(Value::Null));
+            let kind = SelectItemQualifiedWildcardKind::Expr(root);
+            *item = SelectItem::QualifiedWildcard(kind, WildcardAdditionalOptions::default());
+        }
+    }
+}
+
 /// Rewrites the `*` of what stands before a period.
 fn rewrite(tokens: &mut Vec<TokenWithSpan>, period: usize, star: usize) {
     let before: Vec<usize> = (0..period).rev().filter(|at| is_sign(&tokens[*at])).take(4).collect();
@@ -38,6 +59,10 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, period: usize, star: usize) {
             tokens.remove(before[0]);
             tokens.remove(before[2]);
         }
+        return;
+    }
+    if is(0, &Token::RParen) {
+        tokens[star].token = Token::make_word(ALL_FIELDS, Some('"'));
         return;
     }
     if !is_word(0) || is(1, &Token::Period) {
@@ -84,12 +109,12 @@ mod tests {
             ("SELECT t.*::text, t.*=u.* FROM t", "SELECT \"#t\"(t.*)::text, \"#t\"(t.*)=\"#u\"(u.*) FROM t"),
             ("SELECT (t).*, ( u ).*, f(t.*) FROM t", "SELECT t.*,  u .*, f(t.*) FROM t"),
             ("SELECT s.t.* FROM s.t WHERE a.b * 2 = 3", "SELECT s.t.* FROM s.t WHERE a.b * 2 = 3"),
-            ("SELECT (f(x)).* FROM t", "SELECT (f(x)).* FROM t"),
+            ("SELECT (f(x)).* FROM t", "SELECT (f(x)).\"all\" FROM t"),
         ] {
             let mut tokens = Source::new(text).tokens().unwrap();
             spell_out(&mut tokens);
             let spelled: String = tokens.iter().map(|token| token.token.to_string()).collect();
-            assert_eq!(spelled.replace(ROW, "#"), expected, "{text}");
+            assert_eq!(spelled.replace(ROW, "#").replace(ALL_FIELDS, "all"), expected, "{text}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Keys of UNIQUE constraints that a transaction may put off: whether a row is alone with its key is looked at when all are written.
+//! Keys of UNIQUE and exclusion constraints that a transaction may put off: whether a row is alone with its key, or no other is in its
+//! way, is looked at when all are written.
 //!
 //! The index takes whatever is entered. Of two transactions that enter one key, the one that looks later finds the other's row: if that is
 //! committed the key is there twice, and if its writer runs it is waited for, as with keys that are claimed at once (`claim.rs`).
@@ -27,6 +28,9 @@ impl Transaction {
     pub(super) fn settle_keys(&mut self, data: &Arc<TableData>, index: &Arc<IndexData>, rows: &[Rid]) -> Result<()> {
         debug_assert!(index.definition.deferral.is_some(), "keys of other indexes are claimed when they are entered");
         data.fill(index)?;
+        if index.is_exclusive() {
+            return rows.iter().try_for_each(|rid| self.settle_excluding(data, index, *rid));
+        }
         for rid in rows {
             let keys = data.storage.read(self.newest(), *rid, index.columns(), |cells| index.keyed(cells))?;
             let mut keys = keys.transpose()?.into_iter().flatten();

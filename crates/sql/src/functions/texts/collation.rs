@@ -82,6 +82,11 @@ fn key(text: &str, locale: &str) -> Result<Vec<u8>, SqlError> {
     })
 }
 
+/// Refuses a locale that has no order.
+pub(crate) fn check(locale: &str) -> Result<(), SqlError> {
+    collator(locale).map(drop)
+}
+
 fn collator(locale: &str) -> Result<CollatorBorrowed<'static>, SqlError> {
     let parsed: Locale = locale.parse().map_err(|_| SqlError::new("42704", format!("\"{locale}\" is no locale")))?;
     Collator::try_new(parsed.into(), CollatorOptions::default())

@@ -11,3 +11,4 @@ pub(crate) mod octets;
 pub(crate) mod quoting;
 pub(crate) mod regexp;
 pub(crate) mod similarity;
+pub(crate) mod unaccent;

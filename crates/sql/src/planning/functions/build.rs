@@ -190,6 +190,22 @@ fn is_one_row(query: &Query, library: Library<'_>) -> bool {
     query.limit_clause.is_none() && is_whole && select.having.is_none() && select.projection.iter().any(is_total)
 }
 
+/// Whether a list has an aggregate or a window function.
+pub(super) fn has_aggregate_or_window(items: &[SelectItem], is_aggregate: impl Fn(&str) -> bool) -> bool {
+    let found = walk_expressions(&items.to_vec(), |expr| match expr {
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+            if function.over.is_some() || is_aggregate(&name) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
 fn has_window(expr: &Expr) -> bool {
     let found = walk_expressions(expr, |expr| match expr {
         Expr::Function(Function { over: Some(_), .. }) => ControlFlow::Break(()),

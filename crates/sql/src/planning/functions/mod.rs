@@ -10,6 +10,7 @@ pub(crate) mod body;
 pub(crate) mod build;
 pub(crate) mod changing;
 mod choose;
+pub(super) mod fields;
 pub(crate) mod kept;
 mod names;
 pub(crate) mod reading;
@@ -172,6 +173,11 @@ impl<'a> Calls<'a> {
             Err(_) if (self.library.is_built_in)(&of_name) && name.0.len() == 1 => Ok(None),
             Err(miss) => Err(missed(miss, name, &given)),
         }
+    }
+
+    /// Whether a name may be that of a function which gives rows.
+    fn gives_set(&self, name: &ObjectName) -> bool {
+        self.named(name, false).iter().any(|function| function.definition.returns_set)
     }
 
     /// Whether an unqualified call may mean a function of our own instead.

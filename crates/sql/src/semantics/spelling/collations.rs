@@ -14,7 +14,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     NamedWindowExpr, ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Statement,
     Value, VisitorMut, WindowSpec, WindowType,
 };
@@ -24,12 +24,13 @@ use engine::{Collation, DataType};
 use super::spellings::calling_quoted;
 use crate::error::{Result, SqlError};
 use crate::functions::texts::collation::COLLATION_KEY;
-use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY, fold};
+use crate::interrupt::made_types;
+use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY, fold, last_part};
 use crate::syntax::source::Source;
 use crate::syntax::tokens::EXCLUSION;
 use crate::syntax::visit::replace;
 use crate::syntax::walk::WalkMut;
-use crate::values::collated::{BYTE_ORDERS, DEFAULT, LANGUAGES, is_collatable};
+use crate::values::collated::{BYTE_ORDERS, DEFAULT, is_built_in, is_collatable, locale_named};
 use crate::values::pg_types::shown_name;
 
 /// Spells the collations out.
@@ -79,7 +80,10 @@ fn locale(collation: &ObjectName, source: &Source) -> Result<Option<String>> {
 }
 
 /// The collation of a name; none of the default.
-fn found(collation: &ObjectName, source: &Source) -> Result<Option<Collation>> {
+///
+/// # Errors
+/// 42704 where there is no such collation.
+pub(crate) fn found(collation: &ObjectName, source: &Source) -> Result<Option<Collation>> {
     let parts: Vec<_> = collation.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let name = match &parts[..] {
         [name] => fold(name),
@@ -92,6 +96,14 @@ fn found(collation: &ObjectName, source: &Source) -> Result<Option<Collation>> {
     if BYTE_ORDERS.contains(&name.as_str()) {
         return Ok(Some(Collation { name, locale: None }));
     }
+    let made = match &parts[..] {
+        [_] => made_types::collation(None, &name),
+        [schema, local] if fold(schema) != "pg_catalog" => made_types::collation(Some(&fold(schema)), &fold(local)),
+        _ => None,
+    };
+    if made.is_some() {
+        return Ok(made);
+    }
     let locale = locale_named(&name).ok_or_else(|| {
         let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
         let hint = "\"C\" orders by bytes, \"und-x-icu\", \"en-x-icu\", \"de-AT-x-icu\" and the like as languages do.";
@@ -100,27 +112,43 @@ fn found(collation: &ObjectName, source: &Source) -> Result<Option<Collation>> {
     Ok(Some(Collation { name, locale: Some(locale) }))
 }
 
-fn position(collation: &ObjectName, source: &Source) -> Option<usize> {
-    collation.0.first().and_then(ObjectNamePart::as_ident).and_then(|part| source.start(part.span))
+/// Puts the names of collations that each database has in the places of those that users have made, in what the catalog keeps: it is read
+/// again when no statement runs.
+///
+/// # Errors
+/// 0A000 where no such name says what the collation does.
+pub(crate) fn name_built_in(expr: &mut Expr) -> Result<()> {
+    struct Names;
+    impl VisitorMut for Names {
+        type Break = Box<SqlError>;
+
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+            let Expr::Collate { collation, .. } = expr else { return ControlFlow::Continue(()) };
+            let parts: Vec<String> = collation.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+            let made = match &parts[..] {
+                [name] if !is_built_in(name) => made_types::collation(None, name),
+                [schema, name] if schema != "pg_catalog" => made_types::collation(Some(schema), name),
+                _ => None,
+            };
+            let Some(made) = made else { return ControlFlow::Continue(()) };
+            let name = made.locale.map_or_else(|| BYTE_ORDERS[0].to_owned(), |locale| format!("{locale}-x-icu"));
+            if !is_built_in(&name) {
+                let what = format!("collation \"{}\" in an expression that the catalog keeps", made.name);
+                let hint = "Give it to a column, or name a collation of a language there.";
+                return ControlFlow::Break(Box::new(SqlError::unsupported(what).hint(hint)));
+            }
+            *collation = ObjectName::from(vec![Ident::with_quote('"', name)]);
+            ControlFlow::Continue(())
+        }
+    }
+    match expr.walk_mut(&mut Names) {
+        ControlFlow::Break(error) => Err(*error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
-/// The locale of a collation by its name: of ICU (`de-AT-x-icu`), or of an operating system (`de_AT`, `de_AT.utf8`).
-fn locale_named(name: &str) -> Option<String> {
-    let tag = match name.strip_suffix("-x-icu") {
-        Some(tag) => tag.to_owned(),
-        None if name == "unicode" => "und".to_owned(),
-        None => {
-            let (locale, encoding) = name.split_once('.').unwrap_or((name, "utf8"));
-            let is_utf8 = ["utf8", "UTF8", "utf-8", "UTF-8"].contains(&encoding);
-            let (language, region) = locale.split_once('_').filter(|_| is_utf8)?;
-            let is_region = region.len() == 2 && region.bytes().all(|sign| sign.is_ascii_uppercase());
-            is_region.then(|| format!("{language}-{region}"))?
-        }
-    };
-    let mut parts = tag.split('-');
-    let is_known = parts.next().is_some_and(|language| LANGUAGES.contains(&format!(" {language} ")));
-    let is_part = |part: &str| (2..=4).contains(&part.len()) && part.bytes().all(|sign| sign.is_ascii_alphanumeric());
-    (is_known && parts.all(is_part)).then(|| tag.replace("root", "und"))
+fn position(collation: &ObjectName, source: &Source) -> Option<usize> {
+    collation.0.first().and_then(ObjectNamePart::as_ident).and_then(|part| source.start(part.span))
 }
 
 /// Whether the name stands for a part of a window's frame.
@@ -235,7 +263,8 @@ impl Ordered<'_> {
             let (Some(locale), Some(name)) = (self.collated(text)?, name_of(text)) else { continue };
             match &found {
                 Some((other, by)) if *by != locale => {
-                    let message = format!("collation mismatch between explicit collations {other} and {name}");
+                    let [one, two] = [other, name].map(|of| last_part(of).unwrap_or_default());
+                    let message = format!("collation mismatch between explicit collations \"{one}\" and \"{two}\"");
                     return Err(SqlError::new("42P21", message).at(position(name, self.source)));
                 }
                 _ => found = Some((name.clone(), locale)),

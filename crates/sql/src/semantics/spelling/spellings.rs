@@ -31,6 +31,22 @@ const NAMES: [(&str, &str); 7] = [
     ("pg_listening_channels", notify::CHANNELS),
 ];
 
+/// Functions of extensions, which PostgreSQL has in a schema of the user's; they are built in here.
+const OF_EXTENSIONS: [&str; 12] = [
+    "similarity",
+    "word_similarity",
+    "strict_word_similarity",
+    "show_trgm",
+    "unaccent",
+    "digest",
+    "hstore",
+    "akeys",
+    "avals",
+    "exist",
+    "defined",
+    "hstore_to_json",
+];
+
 /// Functions that give rows, for which the planner has one that gives an array.
 const GIVE_ROWS: [&str; 4] = ["regexp_matches", "regexp_split_to_table", "string_to_table", "pg_listening_channels"];
 
@@ -69,6 +85,7 @@ impl VisitorMut for Calls {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if let Expr::Function(call) = expr {
+            leave_public(call);
             match variadics::spelled_out(call) {
                 Ok(None) => {}
                 Ok(Some(instead)) => *expr = instead,
@@ -107,9 +124,10 @@ impl VisitorMut for Calls {
                     *expr = calling_quoted(fills::SLICED, vec![take(root), first, last]);
                 }
             }
-            Expr::Cast { expr: inner, data_type, .. } if is_path(data_type) => {
+            Expr::Cast { expr: inner, data_type, .. } if is_named(data_type, path::CAST) => {
                 *expr = calling(path::CAST, vec![take(inner)]);
             }
+            Expr::Cast { data_type, .. } if is_named(data_type, "regdictionary") => *data_type = DataType::Text,
             // A numeric of more digits than the library has is one without limits, with so many decimals.
             Expr::Cast { expr: inner, data_type, .. } if let Some(scale) = scale_of_wide(data_type) => {
                 let whole = |expr| cast(expr, DataType::Numeric(ExactNumberInfo::None));
@@ -237,6 +255,10 @@ fn respell(call: &mut Function) -> Option<Expr> {
         "row_number" | "rank" | "dense_rank" if call.over.is_some() => {
             return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None)));
         }
+        "pg_client_encoding" => {
+            let name = Expr::value(Value::SingleQuotedString("client_encoding".to_owned()));
+            return Some(calling("current_setting", vec![name]));
+        }
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         // The library gives a text of another kind, which is that of `json` here.
         "string_agg" => return Some(joined(call)),
@@ -290,12 +312,26 @@ fn scale_of_wide(data_type: &DataType) -> Option<i64> {
     ((39..=1000).contains(&precision) && (0..=1000).contains(&scale)).then_some(scale)
 }
 
-/// Whether a type is that of paths of SQL/JSON.
-fn is_path(data_type: &DataType) -> bool {
+/// Whether a type is that of PostgreSQL with this name.
+fn is_named(data_type: &DataType, known: &str) -> bool {
     let DataType::Custom(name, modifiers) = data_type else { return false };
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    modifiers.is_empty() && matches!(parts[..], [path::CAST] | ["pg_catalog", path::CAST])
+    match &parts[..] {
+        [local] => modifiers.is_empty() && local == known,
+        [schema, local] => modifiers.is_empty() && schema == "pg_catalog" && local == known,
+        _ => false,
+    }
+}
+
+/// Leaves out the schema in which PostgreSQL has the functions of extensions.
+fn leave_public(call: &mut Function) {
+    let parts: Vec<String> = call.name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    if let [schema, name] = &parts[..]
+        && schema == "public"
+        && OF_EXTENSIONS.contains(&name.as_str())
+    {
+        call.name.0.remove(0);
+    }
 }
 
 /// An expression out of its place.

@@ -35,7 +35,7 @@ pub(super) enum AllowedValues {
     Durability,
     /// The least important of the messages that are told.
     Messages,
-    /// How texts are sent: in one way, that has many names.
+    /// How texts are sent.
     Encoding,
     /// The schemas in which names are looked for.
     Path,
@@ -58,7 +58,7 @@ impl AllowedValues {
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
-            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past | AllowedValues::Encoding => false,
+            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past => false,
             _ => true,
         }
     }
