@@ -19,7 +19,7 @@ use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
-use crate::interrupt::time_style::{DateOrder, IntervalStyle, TimeStyle};
+use crate::interrupt::time_style::{DateStyle, IntervalStyle, TimeStyle};
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
@@ -34,10 +34,12 @@ use crate::state::outcome::Notice;
 use crate::state::past;
 use crate::state::query_memory;
 use crate::state::setting_values::{
-    Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
-    is_utf8, milliseconds,
+    Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_style, durability, encoding, interval_style,
+    invalid, milliseconds,
 };
 use crate::state::unheeded_settings::{REPLICATION_ROLE, Unheeded};
+
+use crate::values::wire::encodings::{Encoding, Named};
 
 use known::{AllowedValues, KNOWN, find};
 pub(crate) use known::{Limit, default_of};
@@ -46,6 +48,7 @@ pub(crate) use known::{Limit, default_of};
 #[derive(Clone)]
 struct Values {
     application_name: String,
+    encoding: Named,
     as_of: Option<Timestamp>,
     modes: Modes,
     durability: Durability,
@@ -64,7 +67,7 @@ struct Values {
     path: PathValue,
     zone: ZoneValue,
     intervals: IntervalStyle,
-    dates: DateOrder,
+    dates: DateStyle,
 }
 
 /// The values of a session at a moment.
@@ -94,6 +97,7 @@ pub(crate) struct Settings {
 enum AssignedValue {
     Nothing,
     ApplicationName(String),
+    Encoding(Named),
     AsOf(Option<Timestamp>),
     Modes(AskedModes),
     Limit(Limit, u32),
@@ -108,7 +112,7 @@ enum AssignedValue {
     Path(PathValue),
     Zone(ZoneValue),
     Intervals(IntervalStyle),
-    Dates(DateOrder),
+    Dates(DateStyle),
 }
 
 impl SavedSettings {
@@ -125,6 +129,7 @@ impl Settings {
     pub(crate) fn new(db: &Database, threads: usize) -> Settings {
         let values = Values {
             application_name: String::new(),
+            encoding: Named::AsItIs("UTF8"),
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
@@ -139,7 +144,7 @@ impl Settings {
             path: PathValue::default(),
             zone: ZoneValue::default(),
             intervals: IntervalStyle::default(),
-            dates: DateOrder::default(),
+            dates: DateStyle::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -245,6 +250,14 @@ impl Settings {
         &self.values.in_use.application_name
     }
 
+    /// The encoding of the client where its texts are brought into another.
+    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
+        match self.values.in_use.encoding {
+            Named::Bytes(encoding) => Some(encoding),
+            _ => None,
+        }
+    }
+
     pub(crate) fn times(&self) -> TimeStyle {
         let Values { zone, intervals, dates, .. } = &self.values.in_use;
         TimeStyle { zone: zone.zone, intervals: *intervals, dates: *dates }
@@ -323,7 +336,7 @@ impl Settings {
             AllowedValues::Path => values.path.text.clone(),
             AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Intervals => values.intervals.name().to_owned(),
-            AllowedValues::Dates => values.dates.name().to_owned(),
+            AllowedValues::Dates => values.dates.name(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::QueryMemory => {
@@ -343,7 +356,8 @@ impl Settings {
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
             AllowedValues::Device(setting) => setting.show(&values.device),
-            AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
+            AllowedValues::Encoding => values.encoding.name().to_owned(),
+            AllowedValues::Only(_) | AllowedValues::Fixed => default.to_owned(),
         }
     }
 
@@ -424,6 +438,7 @@ impl Settings {
             match &assigned {
                 AssignedValue::Nothing => {}
                 AssignedValue::ApplicationName(name) => values.application_name.clone_from(name),
+                AssignedValue::Encoding(named) => values.encoding = *named,
                 AssignedValue::AsOf(at) => values.as_of = *at,
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
@@ -438,7 +453,7 @@ impl Settings {
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => values.zone.clone_from(zone),
                 AssignedValue::Intervals(style) => values.intervals = *style,
-                AssignedValue::Dates(order) => values.dates = *order,
+                AssignedValue::Dates(style) => values.dates = *style,
             }
         }
     }
@@ -453,9 +468,7 @@ impl Settings {
             AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
             AllowedValues::Zone => ZoneValue::read(value).map(AssignedValue::Zone),
             AllowedValues::Intervals => interval_style(name, value).map(AssignedValue::Intervals),
-            AllowedValues::Dates => {
-                date_order(name, value).map(|order| AssignedValue::Dates(order.unwrap_or(self.values.in_use.dates)))
-            }
+            AllowedValues::Dates => date_style(name, value, self.values.in_use.dates).map(AssignedValue::Dates),
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
@@ -490,16 +503,14 @@ impl Settings {
                 setting.read(DeviceSettings::default(), value).map(|values| AssignedValue::Device(setting, values))
             }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
-            AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
+            AllowedValues::Encoding => encoding(name, value).map(AssignedValue::Encoding),
             AllowedValues::Only(values)
                 if is_default || values.iter().any(|known| known.eq_ignore_ascii_case(value)) =>
             {
                 Ok(AssignedValue::Nothing)
             }
-            AllowedValues::Only(_) | AllowedValues::Encoding => {
-                Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
-                    .hint(format!("It is always \"{default}\".")))
-            }
+            AllowedValues::Only(_) => Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
+                .hint(format!("It is always \"{default}\"."))),
         }
     }
 }

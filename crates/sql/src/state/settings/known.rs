@@ -58,7 +58,7 @@ impl AllowedValues {
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
-            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past | AllowedValues::Encoding => false,
+            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past => false,
             _ => true,
         }
     }
