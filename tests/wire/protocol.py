@@ -159,6 +159,30 @@ class Protocol(unittest.TestCase):
                 wire.send(parse(text), describe("S"), SYNC)
                 self.assertEqual(wire.kinds(), answer, text)
 
+    def test_a_prepared_query_whose_columns_have_changed_is_refused(self):
+        with connect() as connection, Wire() as wire:
+            connection.execute("DROP TABLE IF EXISTS changing")
+            connection.execute("CREATE TABLE changing (a int PRIMARY KEY, b int)")
+            connection.execute("INSERT INTO changing VALUES (1, 2)")
+            for text in ("SELECT * FROM changing", "SELECT * FROM changing WHERE a = 1", "SELECT max(b) FROM changing"):
+                wire.send(parse(text, "s"), describe("S", "s"), SYNC, bind((), "", "s", results=[1]), execute(), SYNC)
+                self.assertEqual((wire.kinds(), wire.kinds()), ("1tTZ", "2DCZ"))
+                connection.execute("ALTER TABLE changing ALTER b TYPE text")
+                wire.send(bind((), "", "s", results=[1]), execute(), SYNC)
+                messages = wire.until_ready()
+                self.assertEqual(error_of(messages), "0A000", text)
+                # By this routine drivers know that they are to prepare it once more.
+                self.assertIn(b"RRevalidateCachedQuery\0", dict(messages)["E"])
+                wire.send(close("S", "s"), SYNC, query("SELECT 1"))
+                self.assertEqual((wire.kinds(), wire.kinds()), ("3Z", "TDCZ"))
+                connection.execute("ALTER TABLE changing ALTER b TYPE int USING b::int")
+            wire.send(parse("SELECT * FROM changing", "s"), describe("S", "s"), SYNC)
+            wire.until_ready()
+            connection.execute("ALTER TABLE changing ADD c int")
+            wire.send(bind((), "", "s"), execute(), SYNC)
+            self.assertEqual(error_of(wire.until_ready()), "0A000")
+            connection.execute("DROP TABLE changing")
+
     def test_returning_gives_rows_and_the_tag_of_the_change(self):
         def tags(messages):
             return [body[:-1].decode() for kind, body in messages if kind == "C"]
@@ -470,6 +494,49 @@ class Settings(unittest.TestCase):
             self.assertIn(("D", b"\0\x01\0\0\0\x027s"), wire.until_ready())
             wire.send(query("RESET ALL"))
             self.assertIn(("S", b"application_name\0first\0"), wire.until_ready())
+            for text, told in (
+                ("SET datestyle = german", b"DateStyle\0German, DMY\0"),
+                ("SET intervalstyle = sql_standard", b"IntervalStyle\0sql_standard\0"),
+                ("SET client_encoding = 'latin-1'", b"client_encoding\0LATIN1\0"),
+            ):
+                wire.send(query(text))
+                self.assertIn(("S", told), wire.until_ready())
+
+
+class Encodings(unittest.TestCase):
+    """Clients that speak in an encoding of one byte a character."""
+
+    def test_texts_go_both_ways(self):
+        with connect(client_encoding="LATIN9") as connection:
+            cursor = connection.cursor()
+            for binary in (False, True):
+                text = 'SELECT %t::text AS "gr\u00fc\u00df", ARRAY[%b::text], \'\u20ac\''
+                row = cursor.execute(text, ("\u20ac\u00e4", "\u0160"), binary=binary)
+                self.assertEqual((row.description[0].name, row.fetchone()), ("gr\u00fc\u00df", ("\u20ac\u00e4", ["\u0160"], "\u20ac")))
+            cursor.execute("CREATE TEMP TABLE words (t text, n numeric)")
+            with cursor.copy("COPY words FROM STDIN") as copy:
+                copy.write_row(("\u017d\u00e9", 1))
+            with cursor.copy("COPY words TO STDOUT") as copy:
+                self.assertEqual(b"".join(bytes(part) for part in copy), b"\xb4\xe9\t1\n")
+            self.assertEqual(cursor.execute("SELECT length(t), octet_length(t) FROM words").fetchone(), (2, 4))
+            with self.assertRaises(psycopg.errors.UndefinedColumn) as caught:
+                cursor.execute('SELECT "\u0160"')
+            self.assertIn('"\u0160"', str(caught.exception))
+
+    def test_what_an_encoding_has_not_is_an_error(self):
+        with Wire(client_encoding="latin1") as wire:
+            for text in ("SELECT chr(8364)", "COPY (SELECT chr(8364)) TO STDOUT", "COPY (SELECT chr(8364)) TO STDOUT (FORMAT binary)"):
+                wire.send(query(text))
+                self.assertEqual(error_of(wire.until_ready()), "22P05", text)
+        with connect(client_encoding="LATIN1") as connection:
+            self.assertEqual(connection.execute("SELECT 1").fetchone(), (1,))
+            self.assertEqual(connection.execute("SHOW client_encoding").fetchone(), ("LATIN1",))
+            with self.assertRaises(psycopg.errors.InvalidParameterValue):
+                connection.execute("SET client_encoding TO nonsense")
+            connection.execute("SET client_encoding TO WIN1252")
+            self.assertEqual(connection.execute("SELECT chr(8364), '\u201e'").fetchone(), ("\u20ac", "\u201e"))
+            connection.execute("RESET client_encoding")
+            self.assertEqual(connection.execute("SHOW client_encoding").fetchone(), ("LATIN1",))
 
 
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d WHERE a.n + b.n + c.n + d.n = -1"

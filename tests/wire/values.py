@@ -17,6 +17,14 @@ from psycopg.types.range import DateRange, Int4Range, Int8Range, NumericRange, T
 
 INFINITY, NAN = float("inf"), float("nan")
 
+
+def text_of(value):
+    """A list as the text of an array."""
+    if isinstance(value, list):
+        return "{" + ",".join(map(text_of, value)) + "}"
+    return "NULL" if value is None else f'"{value}"'
+
+
 # The ends of each type's range, and what lies between.
 EXTREMES = {
     "boolean": [True, False],
@@ -427,6 +435,32 @@ class Errors(unittest.TestCase):
         with connect() as connection, self.assertRaises(psycopg.Error, msg=statement) as caught:
             connection.execute(statement, values)
         return caught.exception.diag
+
+    def test_arrays_of_several_dimensions_come_in_both_formats(self):
+        arrays = {"int[]": [[1, 2, 3], [4, None, 6]], "text[]": [[["a b"], [""]]], "float8[]": [[1.5]], "int8[]": [], "date[]": [None]}
+        with connect() as connection:
+            for binary in (False, True):
+                for name, value in arrays.items():
+                    row = connection.cursor(binary=binary).execute(f"SELECT %s::{name}", (text_of(value),)).fetchone()
+                    self.assertEqual(row, (value,), (name, binary))
+
+    def test_columns_tell_what_their_types_were_made_with(self):
+        told = {
+            "1::oid": (26, None), "NULL::numeric(10,3)": (1700, (10, 3)), "NULL::varchar(7)": (1043, 7),
+            "NULL::char(3)": (1042, 3), "now()::timestamp(0)": (1114, 0), "NULL::time(2)": (1083, 2), "NULL::numeric(6,2)[]": (1231, None),
+        }  # fmt: skip
+        with connect() as connection:
+            for text, (oid, made_with) in told.items():
+                column = connection.execute(f"SELECT {text}").description[0]
+                self.assertEqual(column.type_code, oid, text)
+                if isinstance(made_with, tuple):
+                    self.assertEqual((column.precision, column.scale), made_with, text)
+                elif oid in (1042, 1043):
+                    self.assertEqual(column.display_size, made_with, text)
+                elif made_with is not None:
+                    self.assertEqual(column.precision, made_with, text)
+            cursor = connection.cursor(binary=True)
+            self.assertEqual(cursor.execute("SELECT 4294967295::oid, 6::oid").fetchone(), (4294967295, 6))
 
     def test_violations_name_their_table_column_and_constraint(self):
         cases = [

@@ -78,9 +78,17 @@ impl<'a> Connection<'a> {
         shared: &'a ServerState,
         entry: Arc<Entry>,
     ) -> Connection<'a> {
-        let told = ["application_name", "default_transaction_read_only", "TimeZone"];
+        let told = [
+            "application_name",
+            "client_encoding",
+            "DateStyle",
+            "default_transaction_read_only",
+            "IntervalStyle",
+            "TimeZone",
+        ];
         let told = REPORTED.into_iter().filter(|name| told.contains(name));
-        let told = told.map(|name| (name, session.setting(name).unwrap_or_default())).collect();
+        let told = told.map(|name| (name, session.setting(&name.to_ascii_lowercase()).unwrap_or_default()));
+        let told = told.collect();
         let (portals, declared, told_turn) = (Portals::default(), HashMap::new(), session.settings_turn());
         let described = Described::default();
         Connection {
@@ -141,8 +149,10 @@ impl<'a> Connection<'a> {
             if self.skips && !matches!(message.kind, b'S' | b'X') {
                 continue;
             }
+            let encoding = self.session.client_encoding();
+            self.output.speak(encoding);
             let is_extended = matches!(message.kind, b'P' | b'B' | b'D' | b'E' | b'C' | b'H');
-            let next = match frontend::read(message) {
+            let next = match frontend::read(message, encoding) {
                 Ok(request) => self.answer(request)?,
                 Err(error) if is_extended => self.failed(&error, None).map(|()| Next::GoOn)?,
                 Err(error) => self.refuse(&error).map(|()| Next::GoOn)?,

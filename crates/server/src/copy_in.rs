@@ -22,6 +22,7 @@ pub(crate) struct ClientInput<'a> {
     data: Vec<u8>,
     at: usize,
     state: CopyState,
+    is_binary: bool,
     /// Why the client can't be heard any more.
     pub(crate) lost: Option<WireError>,
 }
@@ -36,7 +37,7 @@ enum CopyState {
 
 impl<'a> ClientInput<'a> {
     pub(crate) fn new(input: &'a mut Input<Source>, output: &'a mut Output<TcpStream>) -> ClientInput<'a> {
-        ClientInput { input, output, data: Vec::new(), at: 0, state: CopyState::Silent, lost: None }
+        ClientInput { input, output, data: Vec::new(), at: 0, state: CopyState::Silent, is_binary: false, lost: None }
     }
 
     /// Waits for the next part; an error where there is none.
@@ -49,7 +50,13 @@ impl<'a> ClientInput<'a> {
             Err(error) => return Err(self.lose(error)),
         };
         match message.kind {
-            b'd' => (self.data, self.at) = (message.body.into_vec(), 0),
+            b'd' => {
+                self.data = match self.output.encoding().filter(|_| !self.is_binary) {
+                    Some(encoding) => encoding.decode(&message.body).map_err(io::Error::other)?.into_bytes(),
+                    None => message.body.into_vec(),
+                };
+                self.at = 0;
+            }
             b'c' => self.state = CopyState::Done,
             b'f' => {
                 self.state = CopyState::Done;
@@ -86,6 +93,7 @@ impl Read for ClientInput<'_> {
 
 impl CopyInput for ClientInput<'_> {
     fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        self.is_binary = is_binary;
         self.output.copy_in(columns, is_binary);
         self.output.flush()?;
         self.state = CopyState::Sending;
@@ -104,12 +112,19 @@ impl CopyInput for ClientInput<'_> {
     }
 
     fn begin_giving(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        self.is_binary = is_binary;
         self.output.copy_out(columns, is_binary);
         Ok(())
     }
 
     fn give(&mut self, line: &[u8]) -> io::Result<()> {
-        self.output.message(b'd', |body| body.extend_from_slice(line));
+        let encoding = self.output.encoding().filter(|_| !self.is_binary);
+        let put = |body: &mut Vec<u8>| {
+            let start = body.len();
+            body.extend_from_slice(line);
+            encoding.map_or(Ok(()), |encoding| encoding.encode_from(body, start))
+        };
+        self.output.try_message(b'd', put).map_err(io::Error::other)?;
         self.output.flush_if_full()
     }
 

@@ -33,7 +33,7 @@ fn read_all(mut input: Input<impl Read>) -> Vec<Option<Request>> {
     let mut requests = Vec::new();
     while let Ok(message) = input.message() {
         let _ = (input.behind(), input.next_kinds());
-        requests.push(frontend::read(message).ok());
+        requests.push(frontend::read(message, None).ok());
     }
     requests
 }

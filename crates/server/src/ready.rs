@@ -39,7 +39,7 @@ impl Connection<'_> {
     fn tell_settings(&mut self) {
         self.told_turn = self.session.settings_turn();
         for (name, told) in &mut self.told {
-            let value = self.session.setting(name).unwrap_or_default();
+            let value = self.session.setting(&name.to_ascii_lowercase()).unwrap_or_default();
             if value != *told {
                 self.output.parameter_status(name, &value);
                 *told = value;

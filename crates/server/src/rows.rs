@@ -125,9 +125,10 @@ impl PendingRows {
         rows: std::ops::Range<usize>,
     ) -> Result<(), SqlError> {
         let _zone = self.rows.in_zone();
+        let encoding = output.encoding();
         let described = batch.columns().iter().zip(&*self.columns);
         let column = |(array, told): (&'b ArrayRef, &ColumnDescription)| {
-            Column::new(array.as_ref(), told.oid, told.format).filled_to(told.chars)
+            Column::new(array.as_ref(), told.oid, told.format).filled_to(told.chars).in_encoding(encoding)
         };
         let columns: SmallVec<[Column<'_>; 4]> = described.map(column).collect();
         let width = u16::try_from(columns.len()).unwrap_or(u16::MAX);

@@ -39,6 +39,7 @@ impl Connection<'_> {
             return Err(lost.into());
         }
         drop(input);
+        self.output.speak(self.session.client_encoding());
         let tag = match outcome? {
             Outcome::Rows(rows) => {
                 let mut sending = PendingRows::new(rows, &[], &mut self.described)?;

@@ -71,6 +71,11 @@ impl SqlError {
         SqlError::new(sqlstate, format!("could not {doing} file \"{path}\": {error}"))
     }
 
+    /// The error of SQL that one of reading or writing carries, if it does.
+    pub(crate) fn within(error: &std::io::Error) -> Option<SqlError> {
+        error.get_ref()?.downcast_ref::<SqlError>().cloned()
+    }
+
     /// Points the error at this byte of the statement unless it points somewhere already.
     pub(crate) fn at(mut self, position: Option<usize>) -> SqlError {
         self.position = self.position.or(position);

@@ -1,6 +1,7 @@
 //! `Bind`: a prepared statement gets values for its parameters, and becomes a portal.
 use std::sync::Arc;
 
+use sql::wire::encodings;
 use sql::{PreparedStatement, SqlError, TransactionStatus};
 
 use crate::connection::Connection;
@@ -26,13 +27,23 @@ impl Connection<'_> {
             return Err(SqlError::new("25P02", message));
         }
         let _zone = self.session.in_zone();
+        let encoding = self.session.client_encoding();
         let declared = self.declared(&bind.statement, &prepared);
         let mut values = Vec::with_capacity(wanted.len());
         for (at, data_type) in wanted.iter().enumerate() {
             let oid = sent_type(&prepared, declared, at);
             values.push(match bind.value(at) {
                 (None, _) => types::Value::Null,
-                (Some(bytes), format) => parameters::read(bytes, format, *data_type, oid, at)?,
+                (Some(bytes), format) => {
+                    let told = if oid == 0 { oids::of_type(*data_type) } else { oid };
+                    match encoding.filter(|_| format == 0 || encodings::is_text(told)) {
+                        Some(encoding) => {
+                            let text = encoding.decode(bytes)?;
+                            parameters::read(text.as_bytes(), format, *data_type, oid, at)?
+                        }
+                        None => parameters::read(bytes, format, *data_type, oid, at)?,
+                    }
+                }
             });
         }
         let result_formats = bind.result_formats.clone();
@@ -55,6 +66,7 @@ pub(super) fn sent_type(prepared: &PreparedStatement, declared: &[u32], at: usiz
     match (declared.get(at), prepared.items(at)) {
         (None | Some(&(0 | oids::UNKNOWN)), Some(_)) if prepared.is_oid_array(at) => oids::array_of(oids::OID),
         (None | Some(&(0 | oids::UNKNOWN)), Some(item)) => oids::array_of(oids::of_type(item)),
+        (None | Some(&(0 | oids::UNKNOWN)), None) if prepared.is_oid(at) => oids::OID,
         (None | Some(&oids::UNKNOWN), None) => 0,
         (Some(oid), _) => *oid,
     }

@@ -1,11 +1,14 @@
 //! `Execute`: a portal is run, as far as its client wants rows of it.
-use sql::{Outcome, SqlError};
+use arrow_schema::{FieldRef, SchemaRef};
+use sql::{Outcome, PreparedStatement, SqlError};
 
 use super::counted;
 use crate::connection::{Answer, Connection};
 use crate::copy_in::ClientInput;
 use crate::portals::{Portal, PortalState};
 use crate::rows::{PendingRows, tag_of_rows};
+use crate::values::oids;
+use crate::wire::output::CHANGED_RESULT;
 
 impl Connection<'_> {
     pub(super) fn execute(&mut self, name: String, rows_max: u32) -> Answer {
@@ -50,8 +53,10 @@ impl Connection<'_> {
             return Err(lost.into());
         }
         drop(input);
+        self.output.speak(self.session.client_encoding());
         match outcome.map_err(|error| counted(error, portal.prepared.text()))? {
             Outcome::Rows(rows) => {
+                self.check_told(&portal.prepared, &rows.schema())?;
                 portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats, &mut self.described)?);
                 Ok(None)
             }
@@ -62,4 +67,27 @@ impl Connection<'_> {
             }
         }
     }
+
+    /// Checks that the rows of a query have the columns of which its client was told when it prepared the statement: it reads them as these.
+    /// Of a statement that changes rows they are as they come, as it has run.
+    fn check_told(&mut self, prepared: &PreparedStatement, given: &SchemaRef) -> Result<(), SqlError> {
+        let Some(told) = prepared.told_other_than(given).filter(|_| !prepared.changes_rows()) else {
+            return Ok(());
+        };
+        if is_told_alike(told, given) {
+            prepared.note_alike(given);
+            return Ok(());
+        }
+        // A value may have a type of its own where the description knew none: the tables decide.
+        match self.session.describe(prepared)? {
+            Some(columns) if is_told_alike(told, &columns) => Ok(()),
+            _ => Err(SqlError::new("0A000", CHANGED_RESULT)),
+        }
+    }
+}
+
+/// Whether clients are told of two lists of columns in one way.
+fn is_told_alike(told: &SchemaRef, given: &SchemaRef) -> bool {
+    let alike = |(one, other): (&FieldRef, &FieldRef)| oids::of_field(one) == oids::of_field(other);
+    told.fields().len() == given.fields().len() && told.fields().iter().zip(given.fields()).all(alike)
 }

@@ -55,7 +55,10 @@ impl Connection<'_> {
         let oids: Vec<u32> = prepared.parameters().iter().enumerate().map(oid).collect();
         self.output.parameter_description(&oids);
         match columns {
-            Some(schema) => self.output.row_description(&rows::describe(&schema, &[])?),
+            Some(schema) => {
+                self.output.row_description(&rows::describe(&schema, &[])?);
+                prepared.note_told(&schema);
+            }
             None => self.output.bare(b'n'),
         }
         Ok(())

@@ -42,7 +42,11 @@ impl Connection<'_> {
     ) -> Result<PreparedStatement, SqlError> {
         let known = |oid: &u32| oids::parameter_type(*oid).filter(|_| is_taken(*oid));
         let known: Vec<Option<DataType>> = types.iter().map(known).collect();
-        self.session.prepare(text, &known).map_err(|error| counted(error, text))
+        let is_one = |error: &SqlError| error.sqlstate != "42601" || sql::split(text).len() < 2;
+        self.session.prepare(text, &known).map_err(|error| match is_one(&error) {
+            true => counted(error, text),
+            false => SqlError::new("42601", "cannot insert multiple commands into a prepared statement"),
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use sql::SqlError;
+use sql::wire::encodings::Encoding;
 
 use super::input::{Bytes, Message};
 
@@ -96,14 +97,14 @@ pub(crate) enum NamedObject {
     Portal(String),
 }
 
-/// Reads a message.
-pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
+/// Reads a message of a client that speaks in an encoding, or in UTF-8.
+pub(crate) fn read(message: Message, encoding: Option<&'static Encoding>) -> Result<Request, SqlError> {
     let Message { kind, body: bytes } = message;
-    let mut body = Body { bytes: &bytes, at: 0 };
+    let mut body = Body { bytes: &bytes, at: 0, encoding };
     let request = match kind {
         b'Q' => Request::Query(body.text()?),
         b'P' => Request::Parse(Parse { name: body.text()?, text: body.text()?, types: body.list(Body::number)? }),
-        b'B' => return bind(bytes),
+        b'B' => return bind(bytes, encoding),
         b'D' => Request::Describe(body.named("DESCRIBE")?),
         b'E' => Request::Execute { portal: body.text()?, rows_max: rows_max(body.number()?) },
         b'C' => Request::Close(body.named("CLOSE")?),
@@ -118,8 +119,8 @@ pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
 }
 
 /// Reads the body of a bind, which keeps it: its values are there.
-fn bind(bytes: Bytes) -> Result<Request, SqlError> {
-    let mut body = Body { bytes: &bytes, at: 0 };
+fn bind(bytes: Bytes, encoding: Option<&'static Encoding>) -> Result<Request, SqlError> {
+    let mut body = Body { bytes: &bytes, at: 0, encoding };
     let (portal, statement) = (body.text()?, body.text()?);
     let formats = body.list(Body::format)?;
     let values = body.list(|body| match body.number()? {
@@ -146,7 +147,7 @@ fn malformed(message: &str) -> SqlError {
 
 /// The names and values of a startup packet.
 pub(crate) fn startup_parameters(bytes: &[u8]) -> Result<Vec<(String, String)>, SqlError> {
-    let mut body = Body { bytes, at: 0 };
+    let mut body = Body { bytes, at: 0, encoding: None };
     let mut parameters = Vec::new();
     loop {
         let name = body.text()?;
@@ -168,7 +169,7 @@ pub(crate) fn copy_fail(bytes: &[u8]) -> String {
 
 /// The process and the key of a cancel request.
 pub(crate) fn cancel_key(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut body = Body { bytes, at: 0 };
+    let mut body = Body { bytes, at: 0, encoding: None };
     let key = (body.number().ok()?, body.number().ok()?);
     (body.at == bytes.len()).then_some(key)
 }
@@ -177,6 +178,7 @@ pub(crate) fn cancel_key(bytes: &[u8]) -> Option<(u32, u32)> {
 struct Body<'a> {
     bytes: &'a [u8],
     at: usize,
+    encoding: Option<&'static Encoding>,
 }
 
 impl<'a> Body<'a> {
@@ -228,6 +230,9 @@ impl<'a> Body<'a> {
         let end = rest.iter().position(|byte| *byte == 0);
         let end = end.ok_or_else(|| malformed("invalid string in message"))?;
         self.at += end + 1;
+        if let Some(encoding) = self.encoding {
+            return encoding.decode(&rest[..end]);
+        }
         let text = std::str::from_utf8(&rest[..end]).map_err(|error| {
             let bad = rest.get(error.valid_up_to()).copied().unwrap_or_default();
             SqlError::new("22021", format!("invalid byte sequence for encoding \"UTF8\": 0x{bad:02x}"))
@@ -254,7 +259,7 @@ mod tests {
     use super::*;
 
     fn read(kind: u8, body: &[u8]) -> Result<Request, &'static str> {
-        super::read(Message { kind, body: Bytes::from_slice(body) }).map_err(|error| error.sqlstate)
+        super::read(Message { kind, body: Bytes::from_slice(body) }, None).map_err(|error| error.sqlstate)
     }
 
     #[test]
@@ -301,7 +306,7 @@ mod tests {
             // Small bytes are often lengths and counts that fit.
             let body: Vec<u8> =
                 bytes.by_ref().take(length).map(|byte| if byte < 200 { byte % 4 } else { byte }).collect();
-            let read = super::read(Message { kind, body: Bytes::from_slice(&body) });
+            let read = super::read(Message { kind, body: Bytes::from_slice(&body) }, None);
             assert!(read.is_ok() || read.is_err_and(|error| error.sqlstate.len() == 5));
             let _ = (startup_parameters(&body), cancel_key(&body));
         }

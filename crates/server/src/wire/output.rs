@@ -1,6 +1,7 @@
 //! The output of the server, put together in one buffer that is written when it is full, or when the client waits.
 use std::io::Write;
 
+use sql::wire::encodings::Encoding;
 use sql::{Notice, Notification, SqlError};
 
 /// The buffer is written from this size on.
@@ -8,10 +9,15 @@ const FLUSH_BYTES: usize = 1 << 16;
 /// The bytes that a buffer may keep after it was written.
 const KEPT_BYTES: usize = 1 << 18;
 
+/// Messages that are texts and zero bytes alone: errors, notices, settings, tags.
+const TEXTS: [u8; 4] = *b"ENSC";
+
 /// Writes messages.
 pub(crate) struct Output<W> {
     sink: W,
     buffer: Vec<u8>,
+    /// Of the client, where it is not UTF-8.
+    encoding: Option<&'static Encoding>,
 }
 
 /// A column of a result as it is described to a client.
@@ -50,7 +56,17 @@ pub(crate) enum Gravity {
 
 impl<W: Write> Output<W> {
     pub(crate) fn new(sink: W) -> Output<W> {
-        Output { sink, buffer: Vec::new() }
+        Output { sink, buffer: Vec::new(), encoding: None }
+    }
+
+    /// From here on texts are written in this encoding.
+    pub(crate) fn speak(&mut self, encoding: Option<&'static Encoding>) {
+        self.encoding = encoding;
+    }
+
+    /// The encoding of texts.
+    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
+        self.encoding
     }
 
     /// Sends what there is.
@@ -70,6 +86,11 @@ impl<W: Write> Output<W> {
     pub(crate) fn message(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
         let start = self.begin(kind);
         body(&mut self.buffer);
+        if let Some(encoding) = self.encoding
+            && TEXTS.contains(&kind)
+        {
+            encoding.encode_roughly_from(&mut self.buffer, start + 5);
+        }
         self.end(start);
     }
 
@@ -149,10 +170,13 @@ impl<W: Write> Output<W> {
     }
 
     pub(crate) fn row_description(&mut self, columns: &[ColumnDescription]) {
+        let encoding = self.encoding;
         self.message(b'T', |body| {
             body.extend_from_slice(&short_of(columns.len()).to_be_bytes());
             for column in columns {
+                let start = body.len();
                 put_text(body, &column.name);
+                encoding.iter().for_each(|encoding| encoding.encode_roughly_from(body, start));
                 body.extend_from_slice(&column.table.to_be_bytes());
                 body.extend_from_slice(&column.column.to_be_bytes());
                 body.extend_from_slice(&column.oid.to_be_bytes());
@@ -197,6 +221,7 @@ impl<W: Write> Output<W> {
             put_field(body, b'D', error.detail.as_deref());
             put_field(body, b'H', error.hint.as_deref());
             put_field(body, b'P', position.map(|position| position.to_string()).as_deref());
+            put_field(body, b'R', (error.message == CHANGED_RESULT).then_some("RevalidateCachedQuery"));
             if let Some(about) = &error.about {
                 put_field(body, b's', Some("public"));
                 put_field(body, b't', Some(&about.table));
@@ -209,10 +234,13 @@ impl<W: Write> Output<W> {
 
     /// What another session has said.
     pub(crate) fn notification(&mut self, word: &Notification) {
+        let encoding = self.encoding;
         self.message(b'A', |body| {
             body.extend_from_slice(&word.process.to_be_bytes());
+            let start = body.len();
             put_text(body, &word.channel);
             put_text(body, &word.payload);
+            encoding.iter().for_each(|encoding| encoding.encode_roughly_from(body, start));
         });
     }
 
@@ -228,6 +256,10 @@ impl<W: Write> Output<W> {
         });
     }
 }
+
+/// The message of a prepared query whose columns have changed. Drivers know it by the routine of PostgreSQL that says it, and prepare the
+/// statement once more.
+pub(crate) const CHANGED_RESULT: &str = "cached plan must not change result type";
 
 /// Writes the fields that errors and notices begin with.
 fn put_report(body: &mut Vec<u8>, severity: &str, sqlstate: &str, message: &str) {

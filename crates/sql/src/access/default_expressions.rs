@@ -20,7 +20,7 @@ use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
 use crate::values::numerics;
-use crate::values::text::text_value;
+use crate::values::text::lasting_text;
 
 /// What fills a column, if anything but NULL and the other columns does.
 pub(crate) fn expression_of(defaults: &[ColumnDefault], column: usize) -> Result<Option<Expr>> {
@@ -57,7 +57,7 @@ fn constant(literal: Literal, column: &Column) -> String {
             of_type(&number, data_type)
         }
         Literal::Typed(value, data_type) => {
-            text_value(&value, 0).map_or("NULL".to_owned(), |text| of_type(&text, data_type))
+            lasting_text(&value, 0).map_or("NULL".to_owned(), |text| of_type(&text, data_type))
         }
     }
 }

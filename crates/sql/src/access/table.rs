@@ -9,7 +9,7 @@ use costs::CostModel;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DFSchema};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -21,6 +21,7 @@ use crate::access::index_path;
 use crate::access::scan::{ScanExec, ScanSource};
 use crate::access::scan_costs::PlanCosts;
 use crate::access::statistics::{self, TableEstimates};
+use crate::error::SqlError;
 use crate::interrupt;
 use crate::names::moment::Moment;
 use crate::names::origin::Origin;
@@ -63,6 +64,16 @@ impl std::fmt::Debug for EngineTable {
 }
 
 impl EngineTable {
+    /// Checks that it has rows of its own: a view's are those of its query, in whose place it does not come here.
+    fn check_rows(&self) -> Result<()> {
+        let is_view = self.table.view().is_some() && !self.table.is_materialized();
+        if is_view && self.given.is_none() && self.rids.is_none() {
+            let message = format!("the query of view \"{}\" was not put in its place", self.table.name());
+            return Err(DataFusionError::External(Box::new(SqlError::new("XX000", message))));
+        }
+        Ok(())
+    }
+
     pub(crate) fn new(table: Table, moment: Moment, partitions: usize) -> EngineTable {
         let schema = arrow_schema(table.schema());
         let key = table.schema().primary_key();
@@ -219,6 +230,7 @@ impl TableProvider for EngineTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         interrupt::check_plan()?;
+        self.check_rows()?;
         let all = (0..self.schema.fields().len()).collect();
         let columns = projection.cloned().unwrap_or(all);
         let became_others =

@@ -1,4 +1,4 @@
-//! How a session writes times: in its zone, intervals in its style; and in which order it reads the parts of a date.
+//! How a session writes times: in its zone, dates and intervals in its styles; and in which order it reads the parts of a date.
 use engine::Interval;
 
 use crate::interrupt::zone::Zone;
@@ -8,10 +8,49 @@ use crate::interrupt::zone::Zone;
 pub(crate) struct TimeStyle {
     pub(crate) zone: Zone,
     pub(crate) intervals: IntervalStyle,
-    pub(crate) dates: DateOrder,
+    pub(crate) dates: DateStyle,
 }
 
-/// The order in which the parts of a date are read where only numbers say which is which.
+/// How dates are written, and the order of their parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DateStyle {
+    pub(crate) form: DateForm,
+    pub(crate) order: DateOrder,
+}
+
+impl DateStyle {
+    /// As a setting shows it.
+    pub(crate) fn name(self) -> String {
+        format!("{}, {}", self.form.name(), self.order.name())
+    }
+}
+
+/// The forms of dates that are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum DateForm {
+    /// `1997-12-17 07:37:16-08`
+    #[default]
+    Iso,
+    /// `12/17/1997 07:37:16.00 PST`
+    Sql,
+    /// `Wed Dec 17 07:37:16 1997 PST`
+    Postgres,
+    /// `17.12.1997 07:37:16.00 PST`
+    German,
+}
+
+impl DateForm {
+    fn name(self) -> &'static str {
+        match self {
+            DateForm::Iso => "ISO",
+            DateForm::Sql => "SQL",
+            DateForm::Postgres => "Postgres",
+            DateForm::German => "German",
+        }
+    }
+}
+
+/// The order in which the parts of a date are read where only numbers say which is which, and in which some forms write them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum DateOrder {
     #[default]
@@ -21,12 +60,11 @@ pub(crate) enum DateOrder {
 }
 
 impl DateOrder {
-    /// As a setting shows it.
-    pub(crate) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
-            DateOrder::Mdy => "ISO, MDY",
-            DateOrder::Dmy => "ISO, DMY",
-            DateOrder::Ymd => "ISO, YMD",
+            DateOrder::Mdy => "MDY",
+            DateOrder::Dmy => "DMY",
+            DateOrder::Ymd => "YMD",
         }
     }
 }
@@ -38,12 +76,13 @@ pub(crate) enum IntervalStyle {
     Postgres,
     Verbose,
     Iso,
+    Standard,
 }
 
 impl IntervalStyle {
     /// The style that a setting names.
     pub(crate) fn named(name: &str) -> Option<IntervalStyle> {
-        let all = [IntervalStyle::Postgres, IntervalStyle::Verbose, IntervalStyle::Iso];
+        let all = [IntervalStyle::Postgres, IntervalStyle::Verbose, IntervalStyle::Iso, IntervalStyle::Standard];
         all.into_iter().find(|style| style.name().eq_ignore_ascii_case(name))
     }
 
@@ -53,6 +92,7 @@ impl IntervalStyle {
             IntervalStyle::Postgres => "postgres",
             IntervalStyle::Verbose => "postgres_verbose",
             IntervalStyle::Iso => "iso_8601",
+            IntervalStyle::Standard => "sql_standard",
         }
     }
 
@@ -62,7 +102,39 @@ impl IntervalStyle {
             IntervalStyle::Postgres => interval.to_string(),
             IntervalStyle::Verbose => verbose(interval),
             IntervalStyle::Iso => interval.iso_8601(),
+            IntervalStyle::Standard => standard(interval),
         }
+    }
+}
+
+/// An interval in the style `sql_standard`: `1-2` of years and months, `3 4:05:06` of days and what is shorter, and both with a sign before
+/// each part where it has both, or parts of two signs.
+fn standard(interval: Interval) -> String {
+    let Interval { months, days, micros } = interval;
+    let parts = [i64::from(months), i64::from(days), micros];
+    let (has_months, has_days) = (months != 0, days != 0);
+    let is_negative = parts.iter().any(|part| *part < 0);
+    let is_mixed = is_negative && parts.iter().any(|part| *part > 0) || has_months && (has_days || micros != 0);
+    let time = {
+        let seconds = micros.unsigned_abs() / 1_000_000;
+        let clock = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        match micros.unsigned_abs() % 1_000_000 {
+            0 => clock,
+            rest => format!("{clock}.{rest:06}").trim_end_matches('0').to_owned(),
+        }
+    };
+    let (years, months) = (months.unsigned_abs() / 12, months.unsigned_abs() % 12);
+    let days = days.unsigned_abs();
+    if is_mixed {
+        let [of_months, of_days, of_time] = parts.map(|part| if part < 0 { '-' } else { '+' });
+        return format!("{of_months}{years}-{months} {of_days}{days} {of_time}{time}");
+    }
+    let sign = if is_negative { "-" } else { "" };
+    match (has_months, has_days) {
+        (false, false) if micros == 0 => "0".to_owned(),
+        (true, _) => format!("{sign}{years}-{months}"),
+        (false, true) => format!("{sign}{days} {time}"),
+        (false, false) => format!("{sign}{time}"),
     }
 }
 

@@ -1,16 +1,16 @@
 //! Names of a query's columns, as PostgreSQL gives them to expressions without an alias.
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
 };
 use engine::DataType;
 
-use crate::names::origin::Origin as Source;
+use crate::names::origin::{Origin as Source, modifier_of};
 use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY, fold, shown};
-use crate::values::types::{column_type, marked, type_name_of_sql};
+use crate::values::types::{OBJECT, column_type, marked, of_catalog, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
 #[derive(Default)]
@@ -28,6 +28,8 @@ struct Heading {
     name: String,
     /// The type that it is cast to.
     cast: Option<DataType>,
+    /// Whether it is cast to a number of the catalog.
+    is_object: bool,
 }
 
 impl Heading {
@@ -38,14 +40,15 @@ impl Heading {
             SelectItem::ExprWithAlias { expr, alias } => (fold(alias), expr),
             _ => return None,
         };
-        Some(Heading { name, cast: cast_of(expr) })
+        Some(Heading { name, cast: cast_of(expr), is_object: is_object(expr) })
     }
 
     fn on(&self, field: Field) -> Field {
         let field = field.with_name(&self.name);
         match self.cast.filter(|to| *field.data_type() == to.to_arrow()) {
             Some(to) if to.travels_as_text() => marked(field, to),
-            Some(to @ DataType::Decimal { .. }) => Source::of_type(to).noted_on(field),
+            Some(to) if modifier_of(to) >= 0 => Source::of_type(to).noted_on(field),
+            _ if self.is_object && *field.data_type() == ArrowType::Int64 => of_catalog(field, OBJECT),
             _ => field,
         }
     }
@@ -183,6 +186,17 @@ fn cast_of(expr: &Expr) -> Option<DataType> {
         Expr::TypedString(typed) => known(&typed.data_type),
         Expr::Nested(inner) => cast_of(inner),
         _ => None,
+    }
+}
+
+/// Whether an expression is cast to `oid`.
+fn is_object(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { data_type: SqlType::Custom(name, _), .. } => {
+            matches!(&name.0[..], [ObjectNamePart::Identifier(word)] if fold(word) == OBJECT)
+        }
+        Expr::Nested(inner) => is_object(inner),
+        _ => false,
     }
 }
 

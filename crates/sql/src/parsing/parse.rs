@@ -2,13 +2,15 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, LimitClause, Query, Select, SetExpr, Statement, Value as SqlValue, VisitMut, VisitorMut,
+    Expr, LimitClause, ObjectName, ObjectNamePart, Query, Select, SetExpr, Statement, Value as SqlValue, VisitMut,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
+use crate::names::tables::CATALOG;
 use crate::parsing::control::parse_control;
 use crate::parsing::do_block::parse_do;
 use crate::parsing::join_alias;
@@ -31,6 +33,7 @@ use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::explain_tokens;
 use crate::syntax::fetch_tokens;
+use crate::syntax::identifiers::fold;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
 use crate::syntax::limits;
@@ -177,11 +180,33 @@ fn plain(statement: &mut impl VisitMut) -> Result<()> {
     Ok(())
 }
 
-/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`, and writes the names of joins out.
+/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`, writes the names of joins out, and leaves out the name of the database before those of
+/// relations.
 struct Fetches;
 
 impl VisitorMut for Fetches {
     type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
+        if let [ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(schema), _] = &mut relation.0[..]
+            && fold(database) == CATALOG
+        {
+            schema.span = database.span;
+            relation.0.remove(0);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && parts.len() == 4
+            && fold(&parts[0]) == CATALOG
+        {
+            parts[1].span = parts[0].span;
+            parts.remove(0);
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         row_tokens::all_fields(select);

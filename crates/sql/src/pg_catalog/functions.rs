@@ -8,35 +8,27 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray, new_null_array};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, Field, Fields};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
-};
 use datafusion::sql::sqlparser::ast::Expr;
 
 use super::comments::{Class, Comments};
-use super::constraints;
 use super::defaults::SerialSequences;
-use super::objects::{FunctionObject, Objects, SequenceObject};
+use super::objects::{Objects, SequenceObject};
 use super::oids::{
     NO_RELATION, OWNER, OWNER_OID, PUBLIC_OWNER, PUBLIC_OWNER_OID, catalog_relation, catalog_relation_oid, format_type,
-    numbered_schemas, size_text, type_oid,
+    size_text, type_oid,
 };
-use super::properties::{self, Properties};
-use super::routines;
+use super::properties::Properties;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;
 use crate::names::name_in_text;
-use crate::names::schemas::told;
-use crate::state::view::View;
-use crate::syntax::identifiers::quoted;
-use crate::values::types::{LETTER, NAMES, OBJECT_VECTOR, SHORT_VECTOR, catalog_type, of_catalog, type_name_of_field};
+use crate::values::types::{OBJECT_VECTOR, SHORT_VECTOR};
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Answer {
+pub(super) enum Answer {
     Text(&'static str),
     Truth(bool),
     Null,
@@ -91,15 +83,8 @@ enum Answer {
     Positions,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Function {
-    name: &'static str,
-    answer: Answer,
-    signature: Signature,
-}
-
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 20] = [
+pub(super) const ALWAYS: [(&str, Answer); 20] = [
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("getdatabaseencoding", Answer::Text("UTF8")),
     ("pg_char_to_encoding", Answer::Number(6)),
@@ -125,77 +110,8 @@ const ALWAYS: [(&str, Answer); 20] = [
 /// The function that says of a list that it has names of the catalog.
 pub(super) const NAME_LIST: &str = "namelistout";
 
-/// All functions, with what they know of what the statement sees.
-pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
-    let objects = Objects::of(&view.tables);
-    // What cannot be read is as good as none for a description.
-    let comments = super::comments::all(&objects, &view.tables).unwrap_or_default();
-    let (names, visible) = (objects.found(), objects.visible());
-    let name = |(key, oid): (&str, i64)| (oid, told(key, visible.contains(&oid)));
-    let shown = objects.names().map(name).collect();
-    let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
-        let of =
-            |style| [vec![table.definition(index, style)], table.parts(index, style), table.included(index)].concat();
-        (index.oid, [of(Style::Plain), of(Style::Pretty)])
-    };
-    let constraints = constraints::definitions(&objects, &visible).collect();
-    let schemas = numbered_schemas(&objects).map(|(number, name)| (number, quoted(name))).collect();
-    let types = objects.made_types();
-    let views = objects.views.iter().map(|view| (view.oid, view.definition()));
-    let views = views.chain(objects.materialized().map(|(view, query, _)| (view.oid, query))).collect();
-    let of_functions =
-        |of: fn(&FunctionObject) -> String| Answer::OfRelation(routines::texts(&objects, of), BTreeMap::new());
-    let of_routines = [
-        ("pg_function_is_visible", Answer::Visible(routines::visible(&objects))),
-        ("pg_get_function_result", of_functions(FunctionObject::result)),
-        ("pg_get_function_arguments", of_functions(|function| function.arguments(true))),
-        ("pg_get_function_identity_arguments", of_functions(|function| function.arguments(false))),
-        ("pg_get_functiondef", of_functions(FunctionObject::definition)),
-        ("regprocedureout", of_functions(|function| function.function.signature())),
-        ("pg_get_function_sqlbody", Answer::OfRelation(routines::standard_bodies(&objects), BTreeMap::new())),
-    ];
-    let own = [
-        ("pg_table_is_visible", Answer::Visible(visible)),
-        ("pg_type_is_visible", Answer::Unhidden(objects.hidden_types())),
-        ("obj_description", Answer::Comment(comments.clone(), false)),
-        ("shobj_description", Answer::Comment(comments.clone(), false)),
-        ("col_description", Answer::Comment(comments, true)),
-        ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
-        ("pg_index_column_has_property", Answer::Property(properties::of_columns(&objects), true)),
-        ("pg_index_has_property", Answer::Property(properties::of_indexes(&objects), false)),
-        ("pg_indexam_has_property", Answer::Property(properties::of_methods(), false)),
-        ("pg_get_expr", Answer::Expression),
-        ("pg_get_serial_sequence", Answer::Sequence(SerialSequences::of(&objects, names.clone()))),
-        ("pg_partition_ancestors", Answer::Same),
-        ("pg_get_constraintdef", Answer::Definition(constraints)),
-        ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
-        ("regclassout", Answer::RelationName(shown, names.clone())),
-        ("pg_get_userbyid", Answer::RelationName(roles(), BTreeMap::new())),
-        ("regnamespaceout", Answer::RelationName(schemas, BTreeMap::new())),
-        ("to_regclass", Answer::Relation(names)),
-        ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
-        ("oidvectortypes", Answer::TypeNames(types.clone())),
-        ("format_type", Answer::TypeName(types)),
-        ("pg_typeof", Answer::TypeOf),
-        ("pg_relation_size", Answer::Size(sizes(&objects, [true, false]))),
-        ("pg_table_size", Answer::Size(sizes(&objects, [true, false]))),
-        ("pg_indexes_size", Answer::Size(sizes(&objects, [false, true]))),
-        ("pg_total_relation_size", Answer::Size(sizes(&objects, [true, true]))),
-        ("pg_database_size", Answer::Number(objects.tables.iter().map(|table| table.bytes).sum())),
-        ("pg_sequence_last_value", Answer::Size(last_values(&objects))),
-        ("pg_size_pretty", Answer::SizeText),
-        (NAME_LIST, Answer::Names),
-        ("current_setting", Answer::Setting((*view.settings).clone())),
-        ("_pg_expandarray", Answer::Expanded),
-        ("generate_subscripts", Answer::Positions),
-    ];
-    let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
-    let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
-    ALWAYS.into_iter().chain(of_routines).chain(own).map(function).collect()
-}
-
 /// The names of the roles.
-fn roles() -> BTreeMap<i64, String> {
+pub(super) fn roles() -> BTreeMap<i64, String> {
     BTreeMap::from([(OWNER_OID, OWNER.to_owned()), (PUBLIC_OWNER_OID, PUBLIC_OWNER.to_owned())])
 }
 
@@ -203,7 +119,7 @@ fn roles() -> BTreeMap<i64, String> {
 const FIRST_OWN_OID: i64 = 16_384;
 
 /// The bytes that relations take: of tables their rows, their indexes or both, of others all.
-fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i64, i64> {
+pub(super) fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i64, i64> {
     let mut sizes: BTreeMap<i64, i64> = objects.indexes().map(|(_, index)| (index.oid, index.bytes)).collect();
     for table in &objects.tables {
         let indexes: i64 = table.indexes.iter().map(|index| index.bytes).sum();
@@ -214,7 +130,7 @@ fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i6
 }
 
 /// The numbers that sequences have given last, of those that have given any.
-fn last_values(objects: &Objects) -> BTreeMap<i64, i64> {
+pub(super) fn last_values(objects: &Objects) -> BTreeMap<i64, i64> {
     let last = |sequence: &SequenceObject| {
         let stands = sequence.sequence.position().ok().filter(|stands| stands.is_called)?;
         Some((sequence.oid, stands.last_value))
@@ -250,11 +166,11 @@ fn sequences_of(arguments: &Arguments, known: &SerialSequences) -> Result<ArrayR
 }
 
 /// The arguments of a call.
-struct Arguments {
-    arrays: Vec<ArrayRef>,
+pub(super) struct Arguments {
+    pub(super) arrays: Vec<ArrayRef>,
     /// The name of the first one's type.
-    first: String,
-    rows: usize,
+    pub(super) first: String,
+    pub(super) rows: usize,
 }
 
 impl Arguments {
@@ -282,7 +198,7 @@ impl Arguments {
 }
 
 impl Answer {
-    fn data_type(&self) -> DataType {
+    pub(super) fn data_type(&self) -> DataType {
         match self {
             Answer::Truth(_) | Answer::Visible(_) | Answer::Unhidden(_) | Answer::Property(..) => DataType::Boolean,
             Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Number(_) => {
@@ -295,7 +211,7 @@ impl Answer {
         }
     }
 
-    fn answer(&self, arguments: &Arguments) -> Result<ArrayRef> {
+    pub(super) fn answer(&self, arguments: &Arguments) -> Result<ArrayRef> {
         let rows = arguments.rows;
         Ok(match self {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
@@ -509,35 +425,4 @@ fn positions(arguments: &Arguments) -> ArrayRef {
         positions.append(length.is_some());
     }
     Arc::new(positions.finish())
-}
-
-impl ScalarUDFImpl for Function {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.answer.data_type())
-    }
-
-    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
-        let field = Field::new(self.name, self.answer.data_type(), true);
-        Ok(Arc::new(if matches!(self.answer, Answer::Names) { of_catalog(field, NAMES) } else { field }))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rows = args.number_rows;
-        let name = |field: &FieldRef| match catalog_type(field) {
-            Some(LETTER) => "\"char\"".to_owned(),
-            Some(name) => name.to_owned(),
-            None => type_name_of_field(field),
-        };
-        let first = args.arg_fields.first().map_or_else(|| "unknown".to_owned(), name);
-        let arrays = args.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>>>()?;
-        Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows, first })?))
-    }
 }

@@ -2,7 +2,8 @@
 //! by row.
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType as SqlType, Expr, Function};
 
-use super::calls::{arguments, catalog_name, take};
+use super::calls::{arguments, call, catalog_name, take};
+use crate::error::Result;
 use crate::syntax::identifiers::fold;
 
 /// Functions that give a name, not its number.
@@ -41,6 +42,15 @@ pub(super) fn number_of_given(to: &str) -> Option<&'static str> {
         "regtype" => Some("to_regtype"),
         _ => None,
     }
+}
+
+/// Puts the number of the type that an expression tells in its place.
+pub(super) fn number_of_type(told: &mut Expr) -> Result<()> {
+    while let Expr::Cast { expr, .. } = told {
+        *told = take(expr);
+    }
+    *told = call("to_regtype", vec![take(told)])?;
+    Ok(())
 }
 
 /// Whether a type is one of numbers of objects.

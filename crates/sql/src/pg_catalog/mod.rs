@@ -27,6 +27,7 @@
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
+mod asked;
 mod calls;
 mod cells;
 mod collations;
@@ -83,7 +84,7 @@ pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Sourc
 
 /// Makes the functions of the catalog known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResult<()> {
-    for function in functions::all(view) {
+    for function in asked::all(view) {
         state.register_udf(Arc::new(function))?;
     }
     Ok(())

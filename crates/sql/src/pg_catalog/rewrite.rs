@@ -12,7 +12,7 @@ use super::calls::{arguments, call, catalog_name, quoted_text, take, text};
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::fields::{fields_of, letter_of_name};
 use super::functions::NAME_LIST;
-use super::given_names::{bare_sequence_name, gives_name, is_number, lists_names, number_of_given};
+use super::given_names::{bare_sequence_name, gives_name, is_number, lists_names, number_of_given, number_of_type};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use super::routines;
@@ -317,6 +317,10 @@ impl Rewrite<'_> {
                 if let Some(name) = quoted_text(inner).and_then(routines::support_function) {
                     *expr = text(name);
                 }
+            }
+            Expr::Cast { expr: inner, data_type, .. } if is_number(data_type) && is_type_of(inner) => {
+                self.is_about_catalog = true;
+                number_of_type(inner)?;
             }
             Expr::Cast { expr: inner, data_type, .. } if is_number(data_type) || gives_name(inner) => {
                 look_up_given(inner, data_type)?;

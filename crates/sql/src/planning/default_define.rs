@@ -17,7 +17,7 @@ use crate::syntax::walk::WalkMut;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, literal};
-use crate::values::text::text_value;
+use crate::values::text::lasting_text;
 use crate::values::types::type_name_of_field;
 use crate::values::{Misfit, long_name};
 
@@ -61,12 +61,12 @@ fn of_literal(literal: Literal, expr: &Expr, column: &Column) -> Result<Option<S
             // As in PostgreSQL a number is cut to the column's digits only where it is put in.
             Ok(()) if let DataType::Decimal { .. } = column.data_type => {
                 let mut builder = ColumnBuilder::new(DataType::Numeric);
-                let number = builder.append_text(&text).ok().and_then(|()| text_value(&builder.finish(), 0));
+                let number = builder.append_text(&text).ok().and_then(|()| lasting_text(&builder.finish(), 0));
                 Ok(Some(quoted_text(&number.unwrap_or(text))))
             }
             Ok(()) => {
                 let value = builder.finish();
-                Ok(Some(quoted_text(&text_value(&value, 0).unwrap_or(text))))
+                Ok(Some(quoted_text(&lasting_text(&value, 0).unwrap_or(text))))
             }
             // As in PostgreSQL a text that is too long is one only where it is put in.
             Err(error) if error.sqlstate == "22001" => Ok(Some(quoted_text(&text))),

@@ -1,5 +1,6 @@
 //! A statement that is ready to be run with values for its parameters.
 use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
@@ -21,10 +22,15 @@ pub struct PreparedStatement {
     pub(crate) parameters: Vec<DataType>,
     /// What the items are of parameters that are arrays.
     items: Vec<Option<DataType>>,
-    /// The numbers of those that are cast to `oid[]`.
+    /// The numbers of those that are cast to `oid`, and to `oid[]`.
+    oids: HashSet<usize>,
     oid_arrays: HashSet<usize>,
     /// The short way, if it may go that.
     pub(crate) point: Option<Point>,
+    /// The columns that its client was told of.
+    told: OnceLock<SchemaRef>,
+    /// Columns of rows that are like these.
+    given: OnceLock<SchemaRef>,
 }
 
 impl PreparedStatement {
@@ -36,7 +42,7 @@ impl PreparedStatement {
         (parameters, items): (Vec<DataType>, Vec<Option<DataType>>),
         tables: &Tables,
     ) -> PreparedStatement {
-        let oid_arrays = oid_arrays(text);
+        let (oids, oid_arrays) = oids_and_arrays(text);
         let point = match &parsed {
             ParsedStatement::Statement(statement) if tables.path().is_plain() => {
                 Point::plan(statement, tables, Reading::often(&parameters))
@@ -46,7 +52,17 @@ impl PreparedStatement {
             }
             _ => None,
         };
-        PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point }
+        PreparedStatement {
+            text: text.to_owned(),
+            parsed,
+            parameters,
+            items,
+            oids,
+            oid_arrays,
+            point,
+            told: OnceLock::new(),
+            given: OnceLock::new(),
+        }
     }
 
     /// The types of `$1`, `$2`, ...
@@ -74,6 +90,11 @@ impl PreparedStatement {
         self.oid_arrays.contains(&(parameter + 1))
     }
 
+    /// Whether a parameter is cast to one of the catalog's numbers.
+    pub fn is_oid(&self, parameter: usize) -> bool {
+        self.oids.contains(&(parameter + 1)) && self.parameters.get(parameter) == Some(&DataType::BigInt)
+    }
+
     pub(crate) fn types(&self) -> substitute::Types<'_> {
         substitute::Types { plain: &self.parameters, items: &self.items }
     }
@@ -99,6 +120,24 @@ impl PreparedStatement {
     /// The text that it was made of.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Notes the columns that its client is told of, the first time that it is.
+    pub fn note_told(&self, columns: &SchemaRef) {
+        self.told.get_or_init(|| columns.clone());
+    }
+
+    /// The columns that its client was told of before it gave values, unless these are known to be like them.
+    pub fn told_other_than(&self, given: &SchemaRef) -> Option<&SchemaRef> {
+        let is_like = |told: &&SchemaRef| {
+            Arc::ptr_eq(told, given) || self.given.get().is_some_and(|known| Arc::ptr_eq(known, given))
+        };
+        self.told.get().filter(|told| !is_like(told))
+    }
+
+    /// Notes that these columns are like those that the client was told of.
+    pub fn note_alike(&self, given: &SchemaRef) {
+        self.given.get_or_init(|| given.clone());
     }
 
     /// Whether it ends a transaction block, which is what a block that has failed still takes.
@@ -155,8 +194,16 @@ impl Drop for PreparedStatement {
     }
 }
 
-/// The numbers of the parameters that a text casts to `oid[]`.
-fn oid_arrays(text: &str) -> HashSet<usize> {
-    let number = |(at, _): (usize, &str)| text[..at].rsplit_once('$')?.1.parse().ok();
-    text.match_indices("::oid[]").filter_map(number).collect()
+/// The numbers of the parameters that a text casts to `oid`, and of those that it casts to `oid[]`.
+fn oids_and_arrays(text: &str) -> (HashSet<usize>, HashSet<usize>) {
+    let (mut oids, mut arrays) = (HashSet::new(), HashSet::new());
+    for (at, cast) in text.match_indices("::oid") {
+        let Some(number) = text[..at].rsplit_once('$').and_then(|(_, number)| number.parse().ok()) else { continue };
+        match text[at + cast.len()..].chars().next() {
+            Some('[') => arrays.insert(number),
+            Some(sign) if sign.is_alphanumeric() || sign == '_' => continue,
+            _ => oids.insert(number),
+        };
+    }
+    (oids, arrays)
 }

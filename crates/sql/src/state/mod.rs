@@ -6,7 +6,6 @@
 pub(crate) mod activity;
 pub(crate) mod advisory;
 pub(crate) mod choices;
-pub(crate) mod client_encoding;
 pub(crate) mod comments;
 pub(crate) mod context;
 pub(crate) mod cost_settings;

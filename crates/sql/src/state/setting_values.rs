@@ -5,13 +5,14 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, Value};
 use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
-use crate::interrupt::time_style::{DateOrder, IntervalStyle};
+use crate::interrupt::time_style::{DateForm, DateOrder, DateStyle, IntervalStyle};
 use crate::interrupt::zone::{Zone, offset_text};
 use crate::parsing::modes::AskedModes;
 use crate::parsing::time_limit::{self, Wrong};
 use crate::state::outcome::Severity;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::values::interval_input;
+use crate::values::wire::encodings::Named;
 
 /// Which transactions a mode is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,39 +33,40 @@ pub(crate) enum Change {
 
 /// The style of intervals that a setting names.
 pub(crate) fn interval_style(name: &str, value: &str) -> Result<IntervalStyle> {
-    IntervalStyle::named(value).ok_or_else(|| match value.to_ascii_lowercase().as_str() {
-        "sql_standard" => SqlError::unsupported(format!("setting \"{name}\" to \"{value}\"")),
-        _ => invalid(name, value).hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."),
-    })
+    let hint = "Available values: postgres, postgres_verbose, sql_standard, iso_8601.";
+    IntervalStyle::named(value).ok_or_else(|| invalid(name, value).hint(hint))
 }
 
-/// The order of the parts of a date that `datestyle` names, if it names one.
+/// The form of dates and the order of their parts that `datestyle` names; what it does not name is as it was.
 ///
 /// # Errors
-/// PostgreSQL's of a word that it does not know, and of two orders; of another style of output than `ISO`, that there is none.
-pub(super) fn date_order(name: &str, value: &str) -> Result<Option<DateOrder>> {
-    let mut found = None;
+/// PostgreSQL's of a word that it does not know, and of two forms or orders.
+pub(super) fn date_style(name: &str, value: &str, was: DateStyle) -> Result<DateStyle> {
+    let (mut form, mut order) = (None, None);
     for word in value.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()) {
-        let order = match word.to_ascii_lowercase().as_str() {
-            "iso" => continue,
-            "mdy" | "us" | "noneuro" | "noneuropean" | "non-european" => DateOrder::Mdy,
-            "dmy" | "euro" | "european" => DateOrder::Dmy,
-            "ymd" => DateOrder::Ymd,
-            "sql" | "postgres" | "german" => {
-                let error = SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""));
-                return Err(
-                    error.hint("Dates are shown in the style ISO; they are read in the orders MDY, DMY and YMD.")
-                );
-            }
+        let lower = word.to_ascii_lowercase();
+        let found = match lower.as_str() {
+            "iso" => (Some(DateForm::Iso), None),
+            "sql" => (Some(DateForm::Sql), None),
+            "german" => (Some(DateForm::German), None),
+            "mdy" | "us" | "noneuro" | "noneuropean" | "non-european" => (None, Some(DateOrder::Mdy)),
+            "dmy" | "euro" | "european" => (None, Some(DateOrder::Dmy)),
+            "ymd" => (None, Some(DateOrder::Ymd)),
+            lower if lower.starts_with("postgres") => (Some(DateForm::Postgres), None),
             _ => {
                 return Err(invalid(name, value).detail(format!("Unrecognized key word: \"{word}\".")));
             }
         };
-        if found.replace(order).is_some_and(|before| before != order) {
+        let conflicts = matches!((found.0, form), (Some(one), Some(other)) if one != other)
+            || matches!((found.1, order), (Some(one), Some(other)) if one != other);
+        if conflicts {
             return Err(invalid(name, value).detail("Conflicting \"datestyle\" specifications."));
         }
+        (form, order) = (form.or(found.0), order.or(found.1));
     }
-    Ok(found)
+    // Of German dates the day comes first unless it is said otherwise.
+    let order = order.or((form == Some(DateForm::German)).then_some(DateOrder::Dmy));
+    Ok(DateStyle { form: form.unwrap_or(was.form), order: order.unwrap_or(was.order) })
 }
 
 /// The error about a value that a setting does not take.
@@ -144,6 +146,20 @@ pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
         Ok(false)
     } else {
         Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value")))
+    }
+}
+
+/// The encoding of clients that a setting names.
+pub(super) fn encoding(name: &str, value: &str) -> Result<Named> {
+    match Named::find(value) {
+        Some(Named::Missing) => {
+            let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            let detail = format!("Conversion between {} and UTF8 is not supported.", value.to_ascii_uppercase());
+            let hint = "Use UTF8, or an encoding of one byte a character.";
+            Err(SqlError::new("0A000", message).detail(detail).hint(hint))
+        }
+        Some(found) => Ok(found),
+        None => Err(invalid(name, value)),
     }
 }
 

@@ -19,13 +19,12 @@ use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
-use crate::interrupt::time_style::{DateOrder, IntervalStyle, TimeStyle};
+use crate::interrupt::time_style::{DateStyle, IntervalStyle, TimeStyle};
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
 use crate::state::choices::Choice;
-use crate::state::client_encoding::ClientEncoding;
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
@@ -35,10 +34,12 @@ use crate::state::outcome::Notice;
 use crate::state::past;
 use crate::state::query_memory;
 use crate::state::setting_values::{
-    Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
-    milliseconds,
+    Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_style, durability, encoding, interval_style,
+    invalid, milliseconds,
 };
 use crate::state::unheeded_settings::{REPLICATION_ROLE, Unheeded};
+
+use crate::values::wire::encodings::{Encoding, Named};
 
 use known::{AllowedValues, KNOWN, find};
 pub(crate) use known::{Limit, default_of};
@@ -47,11 +48,11 @@ pub(crate) use known::{Limit, default_of};
 #[derive(Clone)]
 struct Values {
     application_name: String,
+    encoding: Named,
     as_of: Option<Timestamp>,
     modes: Modes,
     durability: Durability,
     messages: Messages,
-    encoding: ClientEncoding,
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
     costs: CostModel,
@@ -66,7 +67,7 @@ struct Values {
     path: PathValue,
     zone: ZoneValue,
     intervals: IntervalStyle,
-    dates: DateOrder,
+    dates: DateStyle,
 }
 
 /// The values of a session at a moment.
@@ -96,12 +97,12 @@ pub(crate) struct Settings {
 enum AssignedValue {
     Nothing,
     ApplicationName(String),
+    Encoding(Named),
     AsOf(Option<Timestamp>),
     Modes(AskedModes),
     Limit(Limit, u32),
     Durability(Durability),
     Messages(Messages),
-    Encoding(ClientEncoding),
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
     QueryMemory(Option<u64>),
@@ -111,7 +112,7 @@ enum AssignedValue {
     Path(PathValue),
     Zone(ZoneValue),
     Intervals(IntervalStyle),
-    Dates(DateOrder),
+    Dates(DateStyle),
 }
 
 impl SavedSettings {
@@ -128,11 +129,11 @@ impl Settings {
     pub(crate) fn new(db: &Database, threads: usize) -> Settings {
         let values = Values {
             application_name: String::new(),
+            encoding: Named::AsItIs("UTF8"),
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
             messages: Messages::default(),
-            encoding: ClientEncoding::default(),
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
             query_memory: None,
@@ -143,7 +144,7 @@ impl Settings {
             path: PathValue::default(),
             zone: ZoneValue::default(),
             intervals: IntervalStyle::default(),
-            dates: DateOrder::default(),
+            dates: DateStyle::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -249,6 +250,14 @@ impl Settings {
         &self.values.in_use.application_name
     }
 
+    /// The encoding of the client where its texts are brought into another.
+    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
+        match self.values.in_use.encoding {
+            Named::Bytes(encoding) => Some(encoding),
+            _ => None,
+        }
+    }
+
     pub(crate) fn times(&self) -> TimeStyle {
         let Values { zone, intervals, dates, .. } = &self.values.in_use;
         TimeStyle { zone: zone.zone, intervals: *intervals, dates: *dates }
@@ -327,7 +336,7 @@ impl Settings {
             AllowedValues::Path => values.path.text.clone(),
             AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Intervals => values.intervals.name().to_owned(),
-            AllowedValues::Dates => values.dates.name().to_owned(),
+            AllowedValues::Dates => values.dates.name(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::QueryMemory => {
@@ -344,10 +353,10 @@ impl Settings {
                 durability => on(durability == Durability::Sync),
             },
             AllowedValues::Messages => values.messages.0.to_owned(),
-            AllowedValues::Encoding => values.encoding.0.to_owned(),
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
             AllowedValues::Device(setting) => setting.show(&values.device),
+            AllowedValues::Encoding => values.encoding.name().to_owned(),
             AllowedValues::Only(_) | AllowedValues::Fixed => default.to_owned(),
         }
     }
@@ -429,12 +438,12 @@ impl Settings {
             match &assigned {
                 AssignedValue::Nothing => {}
                 AssignedValue::ApplicationName(name) => values.application_name.clone_from(name),
+                AssignedValue::Encoding(named) => values.encoding = *named,
                 AssignedValue::AsOf(at) => values.as_of = *at,
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Messages(messages) => values.messages = *messages,
-                AssignedValue::Encoding(encoding) => values.encoding = *encoding,
                 AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Threads(threads) => values.threads = Some(*threads),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
@@ -444,7 +453,7 @@ impl Settings {
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => values.zone.clone_from(zone),
                 AssignedValue::Intervals(style) => values.intervals = *style,
-                AssignedValue::Dates(order) => values.dates = *order,
+                AssignedValue::Dates(style) => values.dates = *style,
             }
         }
     }
@@ -459,9 +468,7 @@ impl Settings {
             AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
             AllowedValues::Zone => ZoneValue::read(value).map(AssignedValue::Zone),
             AllowedValues::Intervals => interval_style(name, value).map(AssignedValue::Intervals),
-            AllowedValues::Dates => {
-                date_order(name, value).map(|order| AssignedValue::Dates(order.unwrap_or(self.values.in_use.dates)))
-            }
+            AllowedValues::Dates => date_style(name, value, self.values.in_use.dates).map(AssignedValue::Dates),
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
@@ -496,7 +503,7 @@ impl Settings {
                 setting.read(DeviceSettings::default(), value).map(|values| AssignedValue::Device(setting, values))
             }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
-            AllowedValues::Encoding => ClientEncoding::read(name, value).map(AssignedValue::Encoding),
+            AllowedValues::Encoding => encoding(name, value).map(AssignedValue::Encoding),
             AllowedValues::Only(values)
                 if is_default || values.iter().any(|known| known.eq_ignore_ascii_case(value)) =>
             {

@@ -11,6 +11,7 @@ use crate::state::database_settings::{MEMORY_LIMIT, PREFIX, key, with_memory_lim
 use crate::state::outcome::{Command, Notice, Rows, texts};
 use crate::state::setting_values::Change;
 use crate::state::settings::Settings;
+use crate::values::wire::encodings::Encoding;
 
 impl Session {
     /// Sets a setting by its name, for the block only if that is asked.
@@ -74,6 +75,11 @@ impl Session {
     /// A number that is another one once a setting may have changed, other than the modes of the running transaction.
     pub fn settings_turn(&self) -> u64 {
         self.settings.turn()
+    }
+
+    /// The encoding of the client, where it is one of one byte a character.
+    pub fn client_encoding(&self) -> Option<&'static Encoding> {
+        self.settings.encoding()
     }
 
     /// Sets a setting of the session, as `SET` does.

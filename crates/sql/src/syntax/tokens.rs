@@ -18,6 +18,7 @@
 //! SUBSTRING(a SIMILAR b ESCAPE c)      ->  SUBSTRING(a FROM b FOR c)
 //! FROM json_to_record(j) AS (a int)    ->  FROM json_to_record(j) AS "json_to_record" (a int)
 //! 'a', and on a later line 'b'         ->  'ab'
+//! SELECT; (SELECT); SELECT WHERE a     ->  SELECT FROM (VALUES (1)) AS "\0one" ...
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
@@ -214,6 +215,28 @@ fn unnamed_rows(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// A `SELECT` of no columns and no tables, which gives one row.
+fn empty_selects(tokens: &mut Vec<TokenWithSpan>) {
+    const ENDS: [Keyword; 6] =
+        [Keyword::UNION, Keyword::INTERSECT, Keyword::EXCEPT, Keyword::WHERE, Keyword::ORDER, Keyword::LIMIT];
+    let is_empty = |at: &usize| {
+        keyword(&tokens[*at]) == Keyword::SELECT
+            && following(tokens, *at).next().is_none_or(|next| match &tokens[next].token {
+                Token::EOF | Token::SemiColon | Token::RParen => true,
+                _ => ENDS.contains(&keyword(&tokens[next])),
+            })
+    };
+    let places: Vec<usize> = (0..tokens.len()).filter(is_empty).collect();
+    for place in places.into_iter().rev() {
+        let span = tokens[place].span;
+        let (word, one) = (|text: &str| Token::make_word(text, None), Token::Number("1".to_owned(), false));
+        let values = [word("VALUES"), Token::LParen, one, Token::RParen];
+        let named = [Token::RParen, word("AS"), Token::make_word("\0one", Some('"'))];
+        let rows = [word("FROM"), Token::LParen].into_iter().chain(values).chain(named);
+        tokens.splice(place + 1..place + 1, rows.map(|token| TokenWithSpan { token, span }));
+    }
+}
+
 /// The name of the function whose call ends before this token.
 fn called_before(tokens: &[TokenWithSpan], at: usize) -> Option<String> {
     let mut depth = 0_usize;
@@ -300,6 +323,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
         similar_parts(tokens);
     }
     unnamed_rows(tokens);
+    empty_selects(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
     }

@@ -285,7 +285,7 @@ impl Fields {
     fn signed_date(&mut self, word: &str, sign: char) -> Result<(), Misfit> {
         let parts: Vec<&str> = word.split(sign).collect();
         let [first, second, third] = parts[..] else { return Err(Misfit::Syntax) };
-        let order = session_zone::style().dates;
+        let order = session_zone::style().dates.order;
         let is_year_first = order == DateOrder::Ymd && third.len() <= 2;
         let date = match (month_of(first), month_of(second)) {
             (Some(month), _) if is_year_first => (year(second)?, month, small(third)?),
@@ -347,7 +347,7 @@ impl Fields {
             (None, Some(month), None) => {
                 let [first, second] = &self.numbers[..] else { return Err(Misfit::Syntax) };
                 let is_year = |text: &str| text.len() > 2 || text.parse::<u32>().is_ok_and(|number| number > 31);
-                let is_year_first = session_zone::style().dates == DateOrder::Ymd && second.len() <= 2;
+                let is_year_first = session_zone::style().dates.order == DateOrder::Ymd && second.len() <= 2;
                 let (day, year_text) = if is_year(first) || is_year_first { (second, first) } else { (first, second) };
                 let date = (if self.is_bc { number(year_text)? } else { year(year_text)? }, month, small(day)?);
                 self.numbers.clear();

@@ -8,6 +8,8 @@ use super::Misfit;
 use super::datetime::MICROS_PER_DAY;
 use super::interval_form::{IntervalForm, SECOND, Span, Unit, unit};
 use crate::error::SqlError;
+use crate::interrupt::session_zone;
+use crate::interrupt::time_style::IntervalStyle;
 
 impl Span {
     fn add(&mut self, number: f64, unit: Unit) -> Result<(), Misfit> {
@@ -161,6 +163,10 @@ fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
         };
         span.add(number, counted)?;
     }
+    if has_one_sign(&words) {
+        let below = |part: i64| if part > 0 { -part } else { part };
+        span = Span { months: below(span.months), days: below(span.days), micros: below(span.micros) };
+    }
     match (seen, is_ago) {
         (false, _) => Err(Misfit::Syntax),
         (true, true) => Ok(span.negated()),
@@ -169,6 +175,13 @@ fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
 }
 
 /// Numbers, names and signs apart, as in `1day2hours`.
+/// Whether the minus before the first part is that of all, as it is in the style `sql_standard` where no other part has a sign.
+fn has_one_sign(words: &[String]) -> bool {
+    let is_standard = || session_zone::style().intervals == IntervalStyle::Standard;
+    let [first, others @ ..] = words else { return false };
+    first.starts_with('-') && !others.iter().any(|word| word.starts_with(['-', '+'])) && is_standard()
+}
+
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for part in text.split_ascii_whitespace() {

@@ -9,6 +9,7 @@ pub(crate) mod builder;
 pub(crate) mod built_in;
 pub(crate) mod clock;
 pub(crate) mod collated;
+mod date_form;
 mod date_input;
 pub(crate) mod datetime;
 mod errors;

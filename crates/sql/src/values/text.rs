@@ -12,12 +12,12 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
 use engine::{
-    EnumType, EnumValue, Geometry, GeometryKind, Network, Numeric, RangeValue, Value, ZonedTime, double_text, real_text,
+    EnumType, EnumValue, Geometry, GeometryKind, Network, Numeric, RangeValue, ZonedTime, double_text, real_text,
 };
 
 use crate::interrupt::session_zone;
-use crate::interrupt::zone::Zone;
-use crate::values::datetime::{MICROS_PER_DAY, format_date, format_moment, format_time, format_timestamp};
+use crate::values::date_form::{self, bound_text, date_text, moment_text, timestamp_text};
+use crate::values::datetime::{MICROS_PER_DAY, format_time};
 
 /// A sum may have a digit more than its type says, which Arrow would leave out.
 const ALL_DIGITS: u8 = u8::MAX;
@@ -63,17 +63,23 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
     })
 }
 
+/// As [`text_value`], of dates in the form that every session reads alike: ISO.
+pub(crate) fn lasting_text(array: &dyn Array, row: usize) -> Option<String> {
+    let _scope = date_form::in_iso();
+    text_value(array, row)
+}
+
 fn temporal_text(array: &dyn Array, row: usize, data_type: &DataType) -> Option<String> {
     Some(match data_type {
-        DataType::Date32 => format_date(array.as_primitive::<Date32Type>().value(row).into()),
-        DataType::Date64 => format_date(array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)),
+        DataType::Date32 => date_text(array.as_primitive::<Date32Type>().value(row).into()),
+        DataType::Date64 => date_text(array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)),
         DataType::Timestamp(TimeUnit::Second, Some(zone)) if let Some(of) = EnumType::of_zone(zone) => {
             let position = array.as_primitive::<TimestampSecondType>().value(row);
             EnumValue { of, position }.to_string()
         }
         DataType::Timestamp(unit, zone) => {
             let micros = timestamp_micros(array, row, *unit)?;
-            if zone.is_some() { format_moment(micros, session_zone::current()) } else { format_timestamp(micros, "") }
+            if zone.is_some() { moment_text(micros) } else { timestamp_text(micros) }
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             let micros = cast(&array.slice(row, 1), &DataType::Time64(TimeUnit::Microsecond)).ok()?;
@@ -141,22 +147,11 @@ fn bytes_text(bytes: &[u8]) -> String {
 /// A range, a shape, an address, a time with its zone, or bytes.
 fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
     match engine::DataType::from_arrow(data_type) {
-        Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).text_with(|bound| match bound {
-            Value::TimestampTz(moment) if session_zone::current() != Zone::UTC => moment_text(*moment),
-            other => other.to_string(),
-        }),
+        Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).text_with(bound_text),
         Some(engine::DataType::Geometry(kind)) => Geometry::from_bytes(kind, bytes).to_string(),
         Some(engine::DataType::Network(kind)) => Network::from_bytes(kind, bytes).to_string(),
         Some(engine::DataType::TimeTz) => ZonedTime::from_bytes(bytes).to_string(),
         _ => bytes_text(bytes),
-    }
-}
-
-/// A moment as the clocks of the session's zone show it; the ends of time are the same in all zones.
-fn moment_text(moment: i64) -> String {
-    match moment {
-        i64::MIN | i64::MAX => Value::TimestampTz(moment).to_string(),
-        moment => format_moment(moment, session_zone::current()),
     }
 }
 

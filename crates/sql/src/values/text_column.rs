@@ -9,6 +9,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use types::civil;
 
+use super::date_form;
 use super::text::text_value;
 
 /// A column of a batch, to be written as text.
@@ -40,7 +41,7 @@ impl<'a> TextColumn<'a> {
             DataType::Decimal128(_, scale) if *scale >= 0 => {
                 Values::Decimal(array.as_primitive::<Decimal128Type>(), scale.unsigned_abs().into())
             }
-            DataType::Date32 => Values::Date(array.as_primitive::<Date32Type>()),
+            DataType::Date32 if !date_form::is_asked() => Values::Date(array.as_primitive::<Date32Type>()),
             DataType::Utf8View => Values::Text(array.as_string_view()),
             _ => Values::Other,
         };

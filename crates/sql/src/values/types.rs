@@ -408,6 +408,9 @@ const BARE: &str = "numeric";
 
 /// The type that a cast to this gives: a `numeric` without precision has the decimals of an exact number that is cast to it.
 pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
+    if let Some(deep) = as_deep(field.data_type(), from) {
+        return deep;
+    }
     match from {
         _ if field.metadata().get(TYPE_KEY).is_none_or(|name| name != BARE) => field.data_type().clone(),
         ArrowType::Null => ArrowType::Decimal128(1, 0),
@@ -417,6 +420,16 @@ pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
         ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => from.clone(),
         _ => field.data_type().clone(),
     }
+}
+
+/// The type of arrays that arrays of several dimensions become by a cast to arrays of other items: as many dimensions are left.
+fn as_deep(to: &ArrowType, from: &ArrowType) -> Option<ArrowType> {
+    let (ArrowType::List(item), ArrowType::List(inner)) = (to, from) else { return None };
+    if !matches!(inner.data_type(), ArrowType::List(_)) || matches!(item.data_type(), ArrowType::List(_)) {
+        return None;
+    }
+    let within = as_deep(to, inner.data_type()).unwrap_or_else(|| to.clone());
+    Some(ArrowType::List(Arc::new(Field::new_list_field(within, true))))
 }
 
 /// The column type that holds a query's column; `None` for types that no column has.

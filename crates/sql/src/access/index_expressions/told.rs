@@ -36,7 +36,7 @@ use crate::values::interval_input::of_literal;
 use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
 use crate::values::numerics;
-use crate::values::text::text_value;
+use crate::values::text::lasting_text;
 
 /// An expression over these columns, told so.
 pub(super) fn told(expr: &Expr, columns: &[Column]) -> Expr {
@@ -288,7 +288,7 @@ fn spelled_type(data_type: DataType) -> Option<SqlType> {
 fn value_text(text: &str, data_type: DataType) -> Option<String> {
     let mut builder = ColumnBuilder::new(data_type);
     builder.append_text(text).ok()?;
-    text_value(&builder.finish(), 0)
+    lasting_text(&builder.finish(), 0)
 }
 
 fn first_argument(function: &Function) -> Option<&Expr> {
@@ -414,7 +414,7 @@ fn typed(expr: &Expr) -> Option<Expr> {
     if matches!(of, DataType::Decimal { .. } | DataType::Numeric) {
         return None;
     }
-    Some(of_type(text_value(&value, 0)?, data_type.clone()))
+    Some(of_type(lasting_text(&value, 0)?, data_type.clone()))
 }
 
 /// A number with a sign before it.

@@ -5,11 +5,15 @@ use arrow_schema::DataType as ArrowType;
 use engine::json::Json;
 
 use crate::values::numerics::is_numeric;
-use crate::values::text::text_value;
+use crate::values::text::{lasting_text, text_value};
 
 /// The value in a row as the text of a `json`.
 pub(crate) fn json_text(array: &dyn Array, row: usize) -> String {
-    let Some(text) = text_value(array, row) else { return "null".to_owned() };
+    let text = match array.data_type() {
+        ArrowType::Date32 | ArrowType::Timestamp(..) => lasting_text(array, row),
+        _ => text_value(array, row),
+    };
+    let Some(text) = text else { return "null".to_owned() };
     match array.data_type() {
         ArrowType::Boolean => array.as_boolean().value(row).to_string(),
         ArrowType::LargeUtf8 | ArrowType::LargeBinary => text,

@@ -12,6 +12,7 @@ use arrow_schema::SchemaRef;
 
 use super::input::Broken;
 use crate::error::{Result, SqlError};
+use crate::values::wire::encodings::Encoding;
 use crate::values::wire::oids;
 use crate::values::wire::rows::Column;
 
@@ -31,6 +32,8 @@ pub(super) struct BinaryWriter<W> {
     out: W,
     /// The number of the type of each column.
     types: Vec<u32>,
+    /// Into which texts are brought.
+    encoding: Option<&'static Encoding>,
     /// What is not written yet: the header goes along with the first row.
     bytes: Vec<u8>,
 }
@@ -38,14 +41,21 @@ pub(super) struct BinaryWriter<W> {
 impl<W: Write> BinaryWriter<W> {
     pub(super) fn new(out: W, schema: &SchemaRef) -> BinaryWriter<W> {
         let bytes = [&SIGNATURE[..], &[0; 8]].concat();
-        BinaryWriter { out, types: schema.fields().iter().map(|field| oids::of_field(field)).collect(), bytes }
+        let types = schema.fields().iter().map(|field| oids::of_field(field)).collect();
+        BinaryWriter { out, types, encoding: None, bytes }
+    }
+
+    /// From here on texts are written in this encoding.
+    pub(super) fn in_encoding(self, encoding: Option<&'static Encoding>) -> BinaryWriter<W> {
+        BinaryWriter { encoding, ..self }
     }
 
     /// Writes the rows of a batch, one at a time.
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Broken> {
         let described = batch.columns().iter().zip(&self.types);
-        let columns: Vec<Column<'_>> =
-            described.map(|(array, number)| Column::new(array.as_ref(), *number, 1)).collect();
+        let columns: Vec<Column<'_>> = described
+            .map(|(array, number)| Column::new(array.as_ref(), *number, 1).in_encoding(self.encoding))
+            .collect();
         let width = i16::try_from(columns.len()).unwrap_or(i16::MAX);
         for row in 0..batch.num_rows() {
             self.bytes.extend_from_slice(&width.to_be_bytes());

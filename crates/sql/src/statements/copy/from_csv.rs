@@ -66,6 +66,7 @@ pub(crate) fn run_input(
 /// The error for a client that has given up, or can't be asked.
 pub(super) fn input_failed(error: &std::io::Error) -> SqlError {
     match error.kind() {
+        _ if let Some(own) = SqlError::within(error) => own,
         std::io::ErrorKind::Unsupported => SqlError::new("0A000", error.to_string()),
         std::io::ErrorKind::ConnectionAborted => SqlError::new("57014", error.to_string()),
         _ => SqlError::new("08006", format!("could not read from the client: {error}")),

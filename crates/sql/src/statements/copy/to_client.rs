@@ -38,7 +38,7 @@ pub(crate) fn run(
             }
         }
         Format::Binary => {
-            let mut writer = BinaryWriter::new(&mut lines, &schema);
+            let mut writer = BinaryWriter::new(&mut lines, &schema).in_encoding(session.client_encoding());
             for batch in rows {
                 let batch = batch?;
                 writer.write(&batch).map_err(broken)?;
@@ -68,6 +68,7 @@ fn broken(broken: Broken) -> SqlError {
 
 fn unreachable(error: io::Error) -> SqlError {
     match error.kind() {
+        _ if let Some(own) = SqlError::within(&error) => own,
         io::ErrorKind::Unsupported => SqlError::new("0A000", error.to_string()),
         _ => SqlError::new("08006", format!("could not send rows to the client: {error}")),
     }

@@ -14,7 +14,7 @@ use engine::{Column as TableColumn, Comparison, Schema, Test, Value};
 use super::columns::{Columns, plain};
 use crate::semantics::rules::careful::plain_of;
 use crate::values::pg_types::shown_name;
-use crate::values::text::text_value;
+use crate::values::text::lasting_text;
 use crate::values::types;
 
 /// Several conditions that all hold.
@@ -170,7 +170,7 @@ pub(super) fn value_shown(value: &Value, column: &TableColumn) -> String {
 }
 
 fn constant(value: &ScalarValue) -> String {
-    let found = value.to_array().ok().and_then(|array| Some((text_value(&array, 0)?, array.data_type().clone())));
+    let found = value.to_array().ok().and_then(|array| Some((lasting_text(&array, 0)?, array.data_type().clone())));
     match found {
         None => "NULL".to_owned(),
         Some((text, data_type)) if data_type.is_numeric() => text,

@@ -5,13 +5,20 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, IntervalUnit};
 use engine::DataType;
 
+use super::encodings::Encoding;
 use super::rows::Column;
 use super::{oids, spaces};
 use crate::error::SqlError;
 use crate::values::text::text_value;
 
 /// Appends a time of day, an interval, a range, a shape or an array; anything else has no binary form here.
-pub(crate) fn put(out: &mut Vec<u8>, array: &dyn Array, row: usize, oid: u32) -> Result<(), SqlError> {
+pub(crate) fn put(
+    out: &mut Vec<u8>,
+    array: &dyn Array,
+    row: usize,
+    oid: u32,
+    encoding: Option<&'static Encoding>,
+) -> Result<(), SqlError> {
     match (oid, array.data_type()) {
         (oids::NUMERIC, _) => super::numeric::put(out, &text_value(array, row).unwrap_or_default()),
         (oids::TIME, _) => out.extend_from_slice(&time_micros(array, row)?.to_be_bytes()),
@@ -23,8 +30,8 @@ pub(crate) fn put(out: &mut Vec<u8>, array: &dyn Array, row: usize, oid: u32) ->
             }
         }
         (_, ArrowType::Struct(_)) => put_record(out, array.as_struct(), row)?,
-        (_, ArrowType::List(_)) => put_list(out, &array.as_list::<i32>().value(row), oid)?,
-        (_, ArrowType::LargeList(_)) => put_list(out, &array.as_list::<i64>().value(row), oid)?,
+        (_, ArrowType::List(_)) => put_list(out, &array.as_list::<i32>().value(row), oid, encoding)?,
+        (_, ArrowType::LargeList(_)) => put_list(out, &array.as_list::<i64>().value(row), oid, encoding)?,
         _ => return Err(refused(array)),
     }
     Ok(())
@@ -79,22 +86,57 @@ fn put_record(out: &mut Vec<u8>, record: &StructArray, row: usize) -> Result<(),
     Ok(())
 }
 
-/// An array of one dimension: dimensions, whether there are NULLs, the items' type, length and lower bound, items.
-fn put_list(out: &mut Vec<u8>, items: &ArrayRef, oid: u32) -> Result<(), SqlError> {
+/// An array: dimensions, whether there are NULLs, the items' type, the length and lower bound of each dimension, items.
+fn put_list(
+    out: &mut Vec<u8>,
+    items: &ArrayRef,
+    oid: u32,
+    encoding: Option<&'static Encoding>,
+) -> Result<(), SqlError> {
     let vector_item = oids::item_of_vector(oid);
-    let item = vector_item.or_else(|| oids::item_of(oid));
-    let item = item.filter(|_| !items.data_type().is_nested()).ok_or_else(|| refused(items))?;
-    let length = i32::try_from(items.len()).map_err(|_| refused(items))?;
-    let dimensions = i32::from(length > 0);
-    let has_null = i32::from(items.null_count() > 0);
-    out.extend_from_slice(&dimensions.to_be_bytes());
-    out.extend_from_slice(&has_null.to_be_bytes());
+    let item = vector_item.or_else(|| oids::item_of(oid)).ok_or_else(|| refused(items))?;
+    let (lengths, parts) = dimensions(items).ok_or_else(|| refused(items))?;
+    if parts.iter().any(|part| part.data_type().is_nested()) && item != oids::RECORD {
+        return Err(refused(items));
+    }
+    let count = |length: usize| i32::try_from(length).map_err(|_| refused(items));
+    let has_null = parts.iter().any(|part| part.null_count() > 0);
+    out.extend_from_slice(&count(lengths.len())?.to_be_bytes());
+    out.extend_from_slice(&i32::from(has_null).to_be_bytes());
     out.extend_from_slice(&item.to_be_bytes());
-    if length > 0 {
-        out.extend_from_slice(&length.to_be_bytes());
+    for length in lengths {
+        out.extend_from_slice(&count(length)?.to_be_bytes());
         // Vectors count from 0.
         out.extend_from_slice(&i32::from(vector_item.is_none()).to_be_bytes());
     }
-    let column = Column::new(items.as_ref(), item, 1);
-    (0..items.len()).try_for_each(|row| column.put(out, row))
+    for part in parts {
+        let column = Column::new(part.as_ref(), item, 1).in_encoding(encoding);
+        (0..part.len()).try_for_each(|row| column.put(out, row))?;
+    }
+    Ok(())
+}
+
+/// The lengths of an array's dimensions, and its items in their order. `None` where arrays within it are NULL, or of other lengths than those
+/// beside them.
+fn dimensions(items: &ArrayRef) -> Option<(Vec<usize>, Vec<ArrayRef>)> {
+    let (mut lengths, mut parts) = (vec![items.len()], vec![items.clone()]);
+    while let ArrowType::List(_) | ArrowType::LargeList(_) = parts.first()?.data_type() {
+        let mut inner: Vec<ArrayRef> = Vec::new();
+        for part in &parts {
+            for row in 0..part.len() {
+                inner.push(match part.data_type() {
+                    _ if part.is_null(row) => return None,
+                    ArrowType::List(_) => part.as_list::<i32>().value(row),
+                    _ => part.as_list::<i64>().value(row),
+                });
+            }
+        }
+        let Some(length) = inner.first().map(|first| first.len()) else { break };
+        if inner.iter().any(|other| other.len() != length) {
+            return None;
+        }
+        lengths.push(length);
+        parts = inner;
+    }
+    if lengths.contains(&0) { Some((Vec::new(), Vec::new())) } else { Some((lengths, parts)) }
 }

@@ -16,7 +16,7 @@ pub const CHAR: u32 = 18;
 const INT2VECTOR: u32 = 22;
 const OIDVECTOR: u32 = 30;
 pub(super) const JSONPATH: u32 = 4072;
-const RECORD: u32 = 2249;
+pub(super) const RECORD: u32 = 2249;
 const RECORDS: u32 = 2287;
 
 /// The type of a parameter that a client has given a number for; `None` where it is left to be found out. Types without a

@@ -11,6 +11,7 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::arrow::buffer::NullBuffer;
 use engine::DataType;
 
+use super::encodings::{self, Encoding};
 use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 use crate::error::SqlError;
@@ -36,6 +37,8 @@ pub struct Column<'a> {
     text: TextColumn<'a>,
     /// The values, where these are texts that are written as they are.
     as_they_are: Option<&'a StringViewArray>,
+    /// Into which texts are brought.
+    encoding: Option<&'static Encoding>,
 }
 
 /// The arrays that are common, each as what it is.
@@ -89,6 +92,7 @@ impl<'a> Column<'a> {
             values,
             text: TextColumn::new(array),
             as_they_are,
+            encoding: None,
         }
     }
 
@@ -96,6 +100,13 @@ impl<'a> Column<'a> {
     #[must_use]
     pub fn filled_to(self, chars: u32) -> Column<'a> {
         Column { chars, ..self }
+    }
+
+    /// The column with its texts in this encoding.
+    #[must_use]
+    pub fn in_encoding(self, encoding: Option<&'static Encoding>) -> Column<'a> {
+        let as_they_are = self.as_they_are.filter(|_| encoding.is_none());
+        Column { encoding, as_they_are, ..self }
     }
 
     /// Appends a value with its length.
@@ -118,6 +129,9 @@ impl<'a> Column<'a> {
         }
         if self.chars > 0 {
             fill(out, start + 4, self.chars);
+        }
+        if let Some(encoding) = self.encoding.filter(|_| !self.is_binary || encodings::is_text(self.oid)) {
+            encoding.encode_from(out, start + 4)?;
         }
         let length = length_of(out.len() - start - 4)?;
         out[start..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -208,7 +222,7 @@ impl<'a> Column<'a> {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }
-            oid => binary::put(out, self.array, row, oid),
+            oid => binary::put(out, self.array, row, oid, self.encoding),
         }
     }
 }
