@@ -476,6 +476,21 @@ class Errors(unittest.TestCase):
             if detail:
                 self.assertEqual(found.message_detail, detail)
 
+    def test_violations_tell_the_schema_of_their_table(self):
+        with connect() as connection:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS elsewhere")
+            connection.execute("DROP TABLE IF EXISTS elsewhere.strict")
+            connection.execute("CREATE TABLE elsewhere.strict (id int PRIMARY KEY CHECK (id > 0), name text NOT NULL)")
+            connection.execute("CREATE TEMP TABLE passing (id int PRIMARY KEY)")
+            for statement in ["VALUES (0, 'a')", "VALUES (1, NULL)", "VALUES (1, 'a'), (1, 'b')"]:
+                with self.assertRaises(psycopg.Error, msg=statement) as caught:
+                    connection.execute(f"INSERT INTO elsewhere.strict {statement}")
+                self.assertEqual(caught.exception.diag.schema_name, "elsewhere", statement)
+            with self.assertRaises(psycopg.Error) as caught:
+                connection.execute("INSERT INTO passing VALUES (1), (1)")
+            self.assertRegex(caught.exception.diag.schema_name, r"^pg_temp_\d+$")
+            connection.execute("DROP SCHEMA elsewhere CASCADE")
+
     def test_errors_have_postgresqls_codes_and_places(self):
         cases = [
             ("SELECT * FROM nowhere", "42P01", 15),

@@ -28,12 +28,21 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 /// The names of what an error is about, for programs that look at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
+    /// The schema of the table.
+    pub schema: String,
     /// The table.
     pub table: String,
     /// A column of it.
     pub column: Option<String>,
     /// A constraint of it.
     pub constraint: Option<String>,
+}
+
+impl About {
+    /// A table by its name in the catalog, and a column or a constraint of it.
+    pub(crate) fn of(table: &str, column: Option<String>, constraint: Option<String>) -> About {
+        About { schema: engine::schema_and_name(table).0.to_owned(), table: table.to_owned(), column, constraint }
+    }
 }
 
 /// The result of most functions here.
@@ -98,7 +107,7 @@ impl SqlError {
     pub(crate) fn shown(self, shown: impl Fn(&str) -> String) -> SqlError {
         let about = self.about.map(|about| {
             let constraint = about.constraint.as_deref().map(&shown);
-            Box::new(About { table: shown(&about.table), column: about.column, constraint })
+            Box::new(About { table: shown(&about.table), constraint, ..*about })
         });
         let (detail, hint) = (self.detail.as_deref().map(&shown), self.hint.as_deref().map(&shown));
         SqlError { message: shown(&self.message), detail, hint, about, ..self }
@@ -106,7 +115,7 @@ impl SqlError {
 
     /// With the constraint of a table that it is about.
     fn about_constraint(self, table: String, constraint: String) -> SqlError {
-        self.about(About { table, column: None, constraint: Some(constraint) })
+        self.about(About::of(&table, None, Some(constraint)))
     }
 
     /// Adds the names of what the error is about.
@@ -199,7 +208,7 @@ impl From<engine::Error> for SqlError {
             engine::Error::NullInColumn { table, column } => {
                 let message =
                     format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
-                SqlError::new(sqlstate, message).about(About { table, column: Some(column), constraint: None })
+                SqlError::new(sqlstate, message).about(About::of(&table, Some(column), None))
             }
             engine::Error::NotReferenced { table, constraint, key, referenced } => {
                 let message =

@@ -223,7 +223,7 @@ impl<W: Write> Output<W> {
             put_field(body, b'P', position.map(|position| position.to_string()).as_deref());
             put_field(body, b'R', (error.message == CHANGED_RESULT).then_some("RevalidateCachedQuery"));
             if let Some(about) = &error.about {
-                put_field(body, b's', Some("public"));
+                put_field(body, b's', Some(&about.schema));
                 put_field(body, b't', Some(&about.table));
                 put_field(body, b'c', about.column.as_deref());
                 put_field(body, b'n', about.constraint.as_deref());

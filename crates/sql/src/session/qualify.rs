@@ -18,6 +18,7 @@ use crate::names::position;
 use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
+use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::grant_statement::{GrantedKind, GrantedOn};
 use crate::parsing::maintenance::Maintenance;
 use crate::parsing::materialized_statement::MaterializedStatement;
@@ -104,9 +105,10 @@ impl Session {
             OwnStatement::Sequence(SequenceStatement::Drop { sequences, .. }) => {
                 sequences.iter_mut().for_each(|sequence| names.placed(sequence));
             }
-            OwnStatement::Cursor(_) => {
-                // Their queries are planned as others are.
+            OwnStatement::Cursor(CursorStatement::Declare { query, .. }) => {
+                let _ = query.walk_mut(names);
             }
+            OwnStatement::Cursor(_) => {}
             OwnStatement::Lock(lock) => lock.tables.iter_mut().for_each(|table| names.placed(table)),
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
             OwnStatement::Owner(owner) | OwnStatement::Maintenance(Maintenance::Indexes { of: owner, .. }) => {

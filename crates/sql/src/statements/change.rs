@@ -32,7 +32,7 @@ use crate::state::outcome::{Command, Outcome, Rows};
 use crate::state::target::{batch, nullable};
 use crate::state::view::RowTarget;
 use crate::state::with_rows::WithRows;
-use crate::statements::changed_rows::{NamedTable, columns_of, joined, rows_changed};
+use crate::statements::changed_rows::{NamedRows, columns_of, joined, rows_changed};
 use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
 use crate::statements::view_target::{self, Through, ViewTarget};
@@ -360,10 +360,10 @@ impl<'a> Found<'a> {
     }
 
     /// The tables whose rows are kept as they have been changed: for what is given back, and for what a view checks.
-    fn tables_kept(&self, returning: Option<&Returning<'_>>, table: &Table) -> Option<Vec<NamedTable>> {
+    fn tables_kept(&self, returning: Option<&Returning<'_>>, table: &Table) -> Option<Vec<NamedRows>> {
         let checked = || {
-            let label = view_target::OWN.to_owned();
-            self.view.is_some_and(ViewTarget::has_checks).then(|| vec![NamedTable { label, table: table.clone() }])
+            let own = || NamedRows::of_table(view_target::OWN, table);
+            self.view.is_some_and(ViewTarget::has_checks).then(|| vec![own()])
         };
         returning.map(|returning| returning.tables(table)).or_else(checked)
     }
@@ -378,7 +378,7 @@ impl<'a> Found<'a> {
     ) -> Result<Option<Returning<'r>>> {
         table_name(self.name, source)?;
         let returning = Returning::read(items, self.label(), &session.planner, source)?;
-        let others = || joined(self.others, &session.tables, with, source);
+        let others = || joined(self.others, session, with, source);
         let merging = || using::outputs_of_merging(self.others, &session.tables);
         returning.map(|returning| returning.beside(others(), merging())).transpose()
     }
@@ -482,7 +482,7 @@ pub(crate) fn update_rows(
     table: &Table,
     sets: &[(usize, Texts)],
     rows: &RecordBatch,
-    tables: Option<&[NamedTable]>,
+    tables: Option<&[NamedRows]>,
 ) -> Result<Pass> {
     let schema = rows.schema();
     let columns = table.schema().columns();

@@ -3,45 +3,110 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt64Array};
-use arrow_schema::{Field, Schema};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt64Array, new_empty_array};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::filter::filter;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, TableFactor, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, SetExpr, Statement, TableFactor, TableWithJoins};
 use engine::{Changed, Table};
 
 use crate::access::table::{XMAX, rid_column};
 use crate::error::{Result, SqlError};
+use crate::names::moment::Moment;
 use crate::names::schemas::local;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
+use crate::session::Session;
 use crate::state::target::batch;
+use crate::state::view::View;
 use crate::state::with_rows::WithRows;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
+use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
 use crate::values::types::arrow_schema;
 
-/// A table and what its columns are called by in a statement.
+/// Rows, and what their columns are called by in a statement.
 #[derive(Clone)]
-pub(crate) struct NamedTable {
+pub(crate) struct NamedRows {
     pub(crate) label: String,
-    pub(crate) table: Table,
+    pub(crate) of: RowsOf,
 }
 
-/// The tables in the FROM of an `UPDATE`, or the USING of a `DELETE`; `None` for what is no table there.
+/// What rows are of.
+#[derive(Clone)]
+pub(crate) enum RowsOf {
+    Table(Table),
+    /// What stands in FROM and is no table, with its columns.
+    Query(SchemaRef),
+}
+
+impl NamedRows {
+    pub(crate) fn of_table(label: impl Into<String>, table: &Table) -> NamedRows {
+        NamedRows { label: label.into(), of: RowsOf::Table(table.clone()) }
+    }
+
+    fn names(&self) -> Vec<String> {
+        match &self.of {
+            RowsOf::Table(table) => table.schema().columns().iter().map(|column| column.name.clone()).collect(),
+            RowsOf::Query(schema) => schema.fields().iter().map(|field| field.name().clone()).collect(),
+        }
+    }
+
+    /// No rows.
+    pub(crate) fn none(&self) -> Result<RecordBatch> {
+        match &self.of {
+            RowsOf::Table(table) => {
+                let columns = table.schema().columns().iter();
+                as_read(table, columns.map(|column| new_empty_array(&column.data_type.to_arrow())).collect(), 0)
+            }
+            RowsOf::Query(schema) => Ok(RecordBatch::new_empty(schema.clone())),
+        }
+    }
+}
+
+/// The rows in the FROM of an `UPDATE`, or the USING of a `DELETE`; `None` for those whose columns are not known, as they go by what
+/// stands before them.
 pub(crate) fn joined(
     others: &[TableWithJoins],
-    tables: &Tables,
+    session: &Session,
     with: &WithRows,
     source: &Source,
-) -> Vec<Option<NamedTable>> {
+) -> Vec<Option<NamedRows>> {
     let factors = others
         .iter()
         .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
-    factors.map(|factor| named(factor, tables, with, source)).collect()
+    factors
+        .map(|factor| named(factor, &session.tables, with, source).or_else(|| of_query(factor, session, with)))
+        .collect()
 }
 
-fn named(factor: &TableFactor, tables: &Tables, with: &WithRows, source: &Source) -> Option<NamedTable> {
+/// What stands in FROM with the columns that it gives by itself.
+fn of_query(factor: &TableFactor, session: &Session, with: &WithRows) -> Option<NamedRows> {
+    let (alias, name) = match factor {
+        TableFactor::Table { name, alias, .. } => (alias, last_part(name)),
+        TableFactor::Derived { lateral: false, alias, .. } | TableFactor::Function { lateral: false, alias, .. } => {
+            (alias, None)
+        }
+        _ => return None,
+    };
+    let label = alias.as_ref().map(|alias| fold(&alias.name)).or(name)?;
+    let mut query = template("SELECT * FROM s.t AS t").ok()?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    select.from.first_mut()?.relation = factor.clone();
+    with.surround(&mut query).ok()?;
+    let moment = Moment::now(&session.db).ok()?;
+    let view = View { given: with.given(), ..session.view(moment, Vec::new()) };
+    let schema = session.planner.plan(Statement::Query(query), view, &Source::new("")).ok()?.schema();
+    let names: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    if names.len() < schema.fields().len() {
+        return None;
+    }
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Some(NamedRows { label, of: RowsOf::Query(Arc::new(Schema::new(fields.collect::<Vec<_>>()))) })
+}
+
+fn named(factor: &TableFactor, tables: &Tables, with: &WithRows, source: &Source) -> Option<NamedRows> {
     let TableFactor::Table { name, alias, args: None, version: None, .. } = factor else { return None };
     if name.0.len() == 1 && last_part(name).is_some_and(|name| with.has(&name)) {
         return None;
@@ -49,27 +114,26 @@ fn named(factor: &TableFactor, tables: &Tables, with: &WithRows, source: &Source
     let name = table_name(name, source).ok()?;
     let table = tables.find(&name).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
     match alias {
-        None => Some(NamedTable { label: local(&name).to_owned(), table }),
-        Some(alias) if alias.columns.is_empty() => Some(NamedTable { label: fold(&alias.name), table }),
+        None => Some(NamedRows::of_table(local(&name), &table)),
+        Some(alias) if alias.columns.is_empty() => Some(NamedRows::of_table(fold(&alias.name), &table)),
         Some(_) => None,
     }
 }
 
-/// All columns of tables as expressions.
-pub(crate) fn columns_of(tables: &[NamedTable]) -> Vec<Expr> {
+/// All columns of rows as expressions.
+pub(crate) fn columns_of(tables: &[NamedRows]) -> Vec<Expr> {
     let quoted = |name: &str| Ident::with_quote('"', name);
-    let of_table = |named: &NamedTable| {
-        let columns = named.table.schema().columns().iter();
-        let column = |name: &String| Expr::CompoundIdentifier(vec![quoted(&named.label), quoted(name)]);
-        columns.map(|known| column(&known.name)).collect::<Vec<_>>()
+    let of_rows = |named: &NamedRows| {
+        let column = |name: String| Expr::CompoundIdentifier(vec![quoted(&named.label), quoted(&name)]);
+        named.names().into_iter().map(column).collect::<Vec<_>>()
     };
-    tables.iter().flat_map(of_table).collect()
+    tables.iter().flat_map(of_rows).collect()
 }
 
 /// The rows that were changed, as they are now: of those that were found, with the columns of all tables from the one at `first` on, and
 /// the new values of some columns of the first table.
 pub(crate) fn rows_changed(
-    tables: &[NamedTable],
+    tables: &[NamedRows],
     found: &RecordBatch,
     new: &[(usize, ArrayRef)],
     (rids, changed): (&UInt64Array, &Changed),
@@ -79,13 +143,24 @@ pub(crate) fn rows_changed(
     let is_changed: BooleanArray = rids.values().iter().map(|rid| Some(!left_out.contains(rid))).collect();
     debug_assert_eq!(is_changed.true_count() as u64, changed.rows, "rows are changed, gone or stale");
     let mut kept = Vec::with_capacity(tables.len());
-    for NamedTable { table, .. } in tables {
+    let failed = |error: ArrowError| SqlError::new("XX000", error.to_string());
+    for NamedRows { of, .. } in tables {
         let new = if kept.is_empty() { new } else { &[] };
-        let columns = columns_as_now(table, found, new, first)?;
+        let columns = match of {
+            RowsOf::Table(table) => columns_as_now(table, found, new, first)?,
+            RowsOf::Query(schema) => {
+                let arrays = found.columns()[first..].iter().zip(schema.fields());
+                arrays.map(|(array, field)| cast(array, field.data_type()).map_err(failed)).collect::<Result<_>>()?
+            }
+        };
         first += columns.len();
-        let columns: std::result::Result<_, _> = columns.iter().map(|array| filter(array, &is_changed)).collect();
-        let columns = columns.map_err(|error| SqlError::new("XX000", error.to_string()))?;
-        kept.push(as_read(table, columns, is_changed.true_count())?);
+        let columns: Vec<ArrayRef> =
+            columns.iter().map(|array| filter(array, &is_changed).map_err(failed)).collect::<Result<_>>()?;
+        let count = is_changed.true_count();
+        kept.push(match of {
+            RowsOf::Table(table) => as_read(table, columns, count)?,
+            RowsOf::Query(schema) => batch(schema.clone(), columns, count)?,
+        });
     }
     Ok(kept)
 }

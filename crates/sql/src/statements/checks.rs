@@ -166,7 +166,7 @@ pub(crate) fn check_rows(
                 return Err(error);
             }
             let message = format!("check constraint \"{}\" of relation \"{name}\" is violated by some row", check.name);
-            let about = About { table: name.to_owned(), column: None, constraint: Some(check.name.clone()) };
+            let about = About::of(table.name(), None, Some(check.name.clone()));
             return Err(SqlError::new("23514", message).about(about));
         }
     }

@@ -29,7 +29,7 @@ use crate::session::transactions::Write;
 use crate::state::view::RowTarget;
 use crate::statements::arbiters::{Arbiter, keys};
 use crate::statements::change::{Set, read_assignments, rids, rows_of, update_rows};
-use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids, with_xmax};
+use crate::statements::changed_rows::{NamedRows, as_read, columns_of, with_rids, with_xmax};
 use crate::statements::target_factor::target_factor;
 use crate::statements::upsert::Upsert;
 use crate::statements::view_target::{OWN, Through, ViewTarget};
@@ -276,7 +276,7 @@ impl<'a> OnConflict<'a> {
         // Of two for one row the second comes when the first is done.
         let (now, later): (Vec<_>, Vec<_>) = found.iter().partition(|(_, rid)| seen.insert(*rid));
         let label = self.view.as_ref().map_or_else(|| self.label.clone(), |_| OWN.to_owned());
-        let tables = keeps.then(|| vec![NamedTable { label, table: table.clone() }]);
+        let tables = keeps.then(|| vec![NamedRows::of_table(label, table)]);
         let qualified = match &update.by {
             By::Query { exprs, selection } => {
                 let columns = tables.as_deref().map(columns_of).unwrap_or_default();

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Visitor,
@@ -26,9 +26,9 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::view::{RowTarget, View};
 use crate::state::with_rows::WithRows;
-use crate::statements::changed_rows::{NamedTable, as_read, has_xmax, numbered, with_xmax};
+use crate::statements::changed_rows::{NamedRows, RowsOf, as_read, has_xmax, numbered, with_xmax};
 use crate::statements::on_conflict::OnConflict;
-use crate::statements::target_factor::target_factor;
+use crate::statements::target_factor::{query_factor, target_factor};
 use crate::statements::view_target::{OWN, Through, ViewTarget};
 use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::source::Source;
@@ -42,8 +42,8 @@ pub(crate) struct Returning<'a> {
     items: &'a [SelectItem],
     /// What the columns of the table are called by.
     label: String,
-    /// The tables that its rows are joined to.
-    beside: Vec<NamedTable>,
+    /// What its rows are joined to.
+    beside: Vec<NamedRows>,
     /// Their columns, where joins among them merge some.
     merging: Option<Vec<Output>>,
     /// What stands in the place of the table, if that is a view.
@@ -115,12 +115,12 @@ impl<'a> Returning<'a> {
         self.reads.after
     }
 
-    /// The clause of a statement that joins its table to others, with their columns where joins among them merge some. Of those that
-    /// are no tables it can't give anything.
-    pub(crate) fn beside(self, others: Vec<Option<NamedTable>>, merging: Option<Vec<Output>>) -> Result<Returning<'a>> {
+    /// The clause of a statement that joins its table to others, with their columns where joins among them merge some. Of those whose
+    /// columns are not known it can't give anything.
+    pub(crate) fn beside(self, others: Vec<Option<NamedRows>>, merging: Option<Vec<Output>>) -> Result<Returning<'a>> {
         let has_wildcard = self.items.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
         if has_wildcard && others.iter().any(Option::is_none) {
-            let message = "RETURNING * of a statement that joins its table to anything but tables";
+            let message = "RETURNING * of a statement that joins its table to what goes by another one";
             return Err(SqlError::unsupported(message).hint("Name the columns of the table."));
         }
         Ok(Returning { beside: others.into_iter().flatten().collect(), merging, ..self })
@@ -132,9 +132,9 @@ impl<'a> Returning<'a> {
     }
 
     /// The table of the statement and those beside it.
-    pub(crate) fn tables(&self, table: &Table) -> Vec<NamedTable> {
+    pub(crate) fn tables(&self, table: &Table) -> Vec<NamedRows> {
         let label = self.view.as_ref().map_or_else(|| self.label.clone(), |_| OWN.to_owned());
-        let own = NamedTable { label, table: table.clone() };
+        let own = NamedRows::of_table(label, table);
         std::iter::once(own).chain(self.beside.iter().cloned()).collect()
     }
 
@@ -148,27 +148,37 @@ impl<'a> Returning<'a> {
         source: &Source,
     ) -> Result<Rows> {
         let tables = self.tables(table);
-        let mut query = self.query(&tables)?;
-        let names = headings::of(&query);
         let tells_apart = self.tells_apart(table);
-        if tells_apart {
-            self.name_changed(&mut query);
-        }
-        with.surround(&mut query)?;
+        let (mut with, mut queries) = (with.clone(), Vec::new());
         let mut targets = Vec::with_capacity(tables.len());
-        for (at, NamedTable { table, .. }) in tables.iter().enumerate() {
+        for (at, named) in tables.iter().enumerate() {
             let mut rows: Vec<RecordBatch> = changed.iter().map(|tables| tables[at].clone()).collect();
             if tells_apart {
-                rows.push(as_read(table, empty_columns(table), 0)?);
+                rows.push(named.none()?);
                 let marked = rows.into_iter().map(|rows| if has_xmax(&rows) { Ok(rows) } else { with_xmax(&rows, 0) });
                 rows = marked.collect::<Result<_>>()?;
             }
             if tables.len() > 1 {
-                rows.push(as_read(table, empty_columns(table), 0)?);
+                rows.push(named.none()?);
                 rows = numbered(&rows, at)?;
             }
+            // Each has its number among the targets; of a query none is read.
+            let (table, rows) = match (&named.of, rows.first()) {
+                (RowsOf::Query(_), Some(first)) => {
+                    queries.push((at, with.keep(&first.schema(), &rows)?));
+                    (table, Vec::new())
+                }
+                (RowsOf::Query(_), None) => (table, Vec::new()),
+                (RowsOf::Table(table), _) => (table, rows),
+            };
             targets.push(RowTarget::of_rows(table.clone(), moment.clone(), rows));
         }
+        let mut query = self.query(table, &tables, queries)?;
+        let names = headings::of(&query);
+        if tells_apart {
+            self.name_changed(&mut query);
+        }
+        with.surround(&mut query)?;
         let plan = session.planner.plan(
             Statement::Query(query),
             View { given: with.given(), ..session.view(moment, targets) },
@@ -216,21 +226,24 @@ impl<'a> Returning<'a> {
     }
 
     /// `SELECT items FROM target AS label, ...`, where rows that stood side by side have one number.
-    fn query(&self, tables: &[NamedTable]) -> Result<Box<Query>> {
+    fn query(&self, table: &Table, tables: &[NamedRows], queries: Vec<(usize, Box<Query>)>) -> Result<Box<Query>> {
         let mut query = template("SELECT 1")?;
         let SetExpr::Select(select) = query.body.as_mut() else { return Ok(query) };
         select.projection = self.items.to_vec();
         if let Some(merging) = &self.merging {
             let own = match &self.view {
-                None => Output::all_of(&self.label, &tables[0].table),
+                None => Output::all_of(&self.label, table),
                 Some(view) => view.names().map(|name| Output::of(&self.label, name, None)).collect(),
             };
             using::write_out_beside(&mut select.projection, own, merging);
         }
-        let factors = tables.iter().enumerate().map(|(at, named)| match &self.view {
-            Some(view) if at == 0 => view.factor(&self.label, Through::to_give_back(at, tables.len() > 1)),
-            _ => target_factor(&named.label, at),
-        });
+        let mut queries = queries.into_iter().peekable();
+        let factors =
+            tables.iter().enumerate().map(|(at, named)| match (&self.view, queries.next_if(|next| next.0 == at)) {
+                (Some(view), _) if at == 0 => view.factor(&self.label, Through::to_give_back(at, tables.len() > 1)),
+                (_, Some((_, query))) => query_factor(&named.label, query),
+                _ => target_factor(&named.label, at),
+            });
         select.from = factors.collect::<Result<_>>()?;
         let number = |at: usize| {
             let label = if at == 0 { &self.label } else { &tables[at].label };
@@ -252,11 +265,6 @@ fn is_changed_by(expr: &Expr) -> bool {
         Expr::CompoundIdentifier(parts) => matches!(&parts[..], [_, name] if fold(name) == CHANGED_BY),
         _ => false,
     }
-}
-
-fn empty_columns(table: &Table) -> Vec<ArrayRef> {
-    let columns = table.schema().columns().iter();
-    columns.map(|column| new_empty_array(&column.data_type.to_arrow())).collect()
 }
 
 /// The rows that a statement has put in.

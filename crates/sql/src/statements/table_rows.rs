@@ -150,8 +150,8 @@ fn check_nulls(table: &Table, rows: &RecordBatch) -> Result<()> {
     for (column, array) in table.schema().columns().iter().zip(rows.columns()) {
         if !column.nullable && array.null_count() > 0 {
             let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, table.name());
-            let (table, column) = (table.name().to_owned(), Some(column.name.clone()));
-            return Err(SqlError::new("23502", message).about(About { table, column, constraint: None }));
+            let about = About::of(table.name(), Some(column.name.clone()), None);
+            return Err(SqlError::new("23502", message).about(about));
         }
     }
     Ok(())

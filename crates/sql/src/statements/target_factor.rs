@@ -1,5 +1,5 @@
-//! A table that has rows changed, as it stands in the FROM clause of the queries that a statement makes of itself.
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, SetExpr, TableFactor, TableWithJoins};
+//! A table that has rows changed, and what it is joined to, as they stand in the FROM clause of the queries that a statement makes of itself.
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, TableWithJoins};
 
 use crate::error::{Result, SqlError};
 use crate::state::view::{TARGET_SCHEMA, target_table};
@@ -16,5 +16,16 @@ pub(crate) fn target_factor(alias: &str, at: usize) -> Result<TableWithJoins> {
         *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(at))]);
         shown.name = quoted(alias);
     }
+    Ok(factor)
+}
+
+/// A query under an alias.
+pub(crate) fn query_factor(alias: &str, query: Box<Query>) -> Result<TableWithJoins> {
+    let mut factor = target_factor(alias, 0)?;
+    let TableFactor::Table { alias, .. } = &mut factor.relation else {
+        return Err(SqlError::new("XX000", "the template has no table"));
+    };
+    let alias = alias.take();
+    factor.relation = TableFactor::Derived { lateral: false, subquery: query, alias, sample: None };
     Ok(factor)
 }
