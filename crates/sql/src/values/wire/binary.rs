@@ -120,8 +120,8 @@ fn put_list(
     Ok(())
 }
 
-/// The lengths of an array's dimensions, and its items in their order. `None` where arrays within it are NULL, or of other lengths than those
-/// beside them.
+/// The lengths of an array's dimensions, and its items in their order. `None` where arrays within it are NULL, or of other lengths
+/// than those beside them.
 fn dimensions(items: &ArrayRef) -> Option<(Vec<usize>, Vec<ArrayRef>)> {
     let (mut lengths, mut parts) = (vec![items.len()], vec![items.clone()]);
     while let ArrowType::List(_) | ArrowType::LargeList(_) = parts.first()?.data_type() {
