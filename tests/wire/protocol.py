@@ -296,6 +296,14 @@ class Protocol(unittest.TestCase):
             wire.send(parse("SELECT $1::int, $3::int"), describe("S"), SYNC)
             self.assertEqual(wire.kinds()[-1], "Z")
 
+    def test_pairs_whose_type_no_client_has_said_are_taken_as_told(self):
+        with connect() as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS hstore")
+        with Wire() as wire:
+            pairs = struct.pack("!II1sI2s", 1, 1, b"a", 2, b"xy")
+            wire.send(parse("SELECT $1::hstore -> 'a'"), bind([pairs], formats=[1]), execute(), SYNC)
+            self.assertIn(("D", b"\0\x01\0\0\0\x02xy"), wire.until_ready())
+
     def test_names_are_taken_once(self):
         with Wire() as wire:
             wire.send(parse("SELECT 1", "s"), parse("SELECT 2", "s"), SYNC)

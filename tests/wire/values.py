@@ -444,6 +444,17 @@ class Errors(unittest.TestCase):
                     row = connection.cursor(binary=binary).execute(f"SELECT %s::{name}", (text_of(value),)).fetchone()
                     self.assertEqual(row, (value,), (name, binary))
 
+    def test_arrays_of_several_dimensions_are_taken_in_both_formats(self):
+        with connect() as connection:
+            for mark in ("%t", "%b"):
+                for value in ([[1, 2, 3], [4, None, 6]], [[[1]], [[2]]], [[Int8(7)]], []):
+                    row = connection.execute(f"SELECT {mark}::int8[], array_ndims({mark}::int8[])", (value, value)).fetchone()
+                    self.assertEqual(row[0], value, mark)
+                row = connection.execute(f"SELECT {mark}::text[]", ([["a", 'b"'], ["{", ""]],)).fetchone()
+                self.assertEqual(row[0], [["a", 'b"'], ["{", ""]], mark)
+            with self.assertRaises(psycopg.errors.ProgramLimitExceeded):
+                connection.cursor(binary=True).execute("SELECT '{{{{{{{1}}}}}}}'::int[]")
+
     def test_columns_tell_what_their_types_were_made_with(self):
         told = {
             "1::oid": (26, None), "NULL::numeric(10,3)": (1700, (10, 3)), "NULL::varchar(7)": (1043, 7),

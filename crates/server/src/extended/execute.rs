@@ -68,8 +68,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Checks that the rows of a query have the columns of which its client was told when it prepared the statement: it reads them as these.
-    /// Of a statement that changes rows they are as they come, as it has run.
+    /// Checks that the rows of a query have the columns of which its client was told when it prepared the statement: it reads them as
+    /// these. Of a statement that changes rows they are as they come, as it has run.
     fn check_told(&mut self, prepared: &PreparedStatement, given: &SchemaRef) -> Result<(), SqlError> {
         let Some(told) = prepared.told_other_than(given).filter(|_| !prepared.changes_rows()) else {
             return Ok(());

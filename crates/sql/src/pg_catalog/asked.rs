@@ -25,10 +25,13 @@ use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
 use crate::values::types::{LETTER, NAMES, catalog_type, of_catalog, type_name_of_field};
 
+/// How a function's answer is made.
+type Make = fn(&Known) -> Answer;
+
 /// A function of the catalog.
 struct Function {
     name: &'static str,
-    make: fn(&Known) -> Answer,
+    make: Make,
     known: Arc<Known>,
     /// Made when a plan first has the function: nearly all statements call few of them, and an answer may be as long as the catalog.
     answer: OnceLock<Answer>,
@@ -163,7 +166,7 @@ impl ScalarUDFImpl for Function {
 }
 
 /// Functions with answers that go by what there is.
-const MADE: [(&str, fn(&Known) -> Answer); 40] = [
+const MADE: [(&str, Make); 40] = [
     ("pg_function_is_visible", |known| Answer::Visible(routines::visible(known.objects()))),
     ("pg_get_function_result", |known| known.of_functions(FunctionObject::result)),
     ("pg_get_function_arguments", |known| known.of_functions(|function| function.arguments(true))),
@@ -213,10 +216,9 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let known = Known { tables: view.tables.clone(), settings: view.settings.clone(), objects: OnceLock::new() };
     let known = Arc::new(known);
     let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
-    let function = |(name, make, answer): (&'static str, fn(&Known) -> Answer, OnceLock<Answer>)| {
+    let function = |(name, make, answer): (&'static str, Make, OnceLock<Answer>)| {
         ScalarUDF::from(Function { name, make, known: known.clone(), answer, signature: signature() })
     };
-    let always =
-        ALWAYS.into_iter().map(|(name, answer)| (name, (|_| Answer::Null) as fn(&Known) -> Answer, answer.into()));
+    let always = ALWAYS.into_iter().map(|(name, answer)| (name, (|_| Answer::Null) as Make, answer.into()));
     always.chain(MADE.map(|(name, make)| (name, make, OnceLock::new()))).map(function).collect()
 }

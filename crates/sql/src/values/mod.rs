@@ -12,6 +12,7 @@ pub(crate) mod collated;
 mod date_form;
 mod date_input;
 pub(crate) mod datetime;
+mod deep_arrays;
 mod errors;
 pub(crate) mod hstore;
 pub(crate) mod input;

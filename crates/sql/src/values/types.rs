@@ -21,6 +21,7 @@ use crate::interrupt::made_types;
 use crate::syntax::identifiers::{fold, last_part};
 use crate::values::built_in::{built_in, of_extension};
 use crate::values::collated::with_collation;
+use crate::values::deep_arrays::as_deep;
 use crate::values::interval_form::IntervalForm;
 use crate::values::pg_types::{internal_name, shown_name};
 
@@ -420,16 +421,6 @@ pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
         ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => from.clone(),
         _ => field.data_type().clone(),
     }
-}
-
-/// The type of arrays that arrays of several dimensions become by a cast to arrays of other items: as many dimensions are left.
-fn as_deep(to: &ArrowType, from: &ArrowType) -> Option<ArrowType> {
-    let (ArrowType::List(item), ArrowType::List(inner)) = (to, from) else { return None };
-    if !matches!(inner.data_type(), ArrowType::List(_)) || matches!(item.data_type(), ArrowType::List(_)) {
-        return None;
-    }
-    let within = as_deep(to, inner.data_type()).unwrap_or_else(|| to.clone());
-    Some(ArrowType::List(Arc::new(Field::new_list_field(within, true))))
 }
 
 /// The column type that holds a query's column; `None` for types that no column has.

@@ -6,6 +6,7 @@ use arrow_schema::{DataType as ArrowType, IntervalUnit};
 use engine::DataType;
 
 use super::encodings::Encoding;
+use super::parameters::{DIMENSIONS_MAX, too_many_dimensions};
 use super::rows::Column;
 use super::{oids, spaces};
 use crate::error::SqlError;
@@ -96,6 +97,9 @@ fn put_list(
     let vector_item = oids::item_of_vector(oid);
     let item = vector_item.or_else(|| oids::item_of(oid)).ok_or_else(|| refused(items))?;
     let (lengths, parts) = dimensions(items).ok_or_else(|| refused(items))?;
+    if lengths.len() > DIMENSIONS_MAX {
+        return Err(too_many_dimensions(lengths.len()));
+    }
     if parts.iter().any(|part| part.data_type().is_nested()) && item != oids::RECORD {
         return Err(refused(items));
     }
@@ -116,8 +120,8 @@ fn put_list(
     Ok(())
 }
 
-/// The lengths of an array's dimensions, and its items in their order. `None` where arrays within it are NULL, or of other lengths than those
-/// beside them.
+/// The lengths of an array's dimensions, and its items in their order. `None` where arrays within it are NULL, or of other lengths
+/// than those beside them.
 fn dimensions(items: &ArrayRef) -> Option<(Vec<usize>, Vec<ArrayRef>)> {
     let (mut lengths, mut parts) = (vec![items.len()], vec![items.clone()]);
     while let ArrowType::List(_) | ArrowType::LargeList(_) = parts.first()?.data_type() {

@@ -1,7 +1,7 @@
 //! Encodings of one byte a character, in which clients may speak beside UTF-8.
 //!
-//! All of them have ASCII in the lower half, so what is ASCII stays as it is. The upper half is a table. In those of ISO its first 32 places
-//! are control characters, which stand for themselves, and the table has the other 96.
+//! All of them have ASCII in the lower half, so what is ASCII stays as it is. The upper half is a table. In those of ISO its first 32
+//! places are control characters, which stand for themselves, and the table has the other 96.
 use std::sync::LazyLock;
 
 use crate::error::SqlError;

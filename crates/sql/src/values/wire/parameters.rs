@@ -90,9 +90,18 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
             let months = i32::from_be_bytes(exactly(months)?);
             Value::Interval(Interval { months, days, micros: i64::from_be_bytes(exactly(micros)?) })
         }
-        DataType::HSTORE if oid == pg_types::HSTORE => Value::Text(pairs::read(bytes).ok_or(Wrong::Form)?),
+        DataType::HSTORE if matches!(oid, 0 | pg_types::HSTORE) => Value::Text(pairs::read(bytes).ok_or(Wrong::Form)?),
         DataType::Text { .. } | DataType::Char { .. } => return text(bytes, data_type, oid),
     }))
+}
+
+/// The dimensions that an array may have.
+pub(super) const DIMENSIONS_MAX: usize = 6;
+
+/// The error of an array of more dimensions than there may be.
+pub(super) fn too_many_dimensions(dimensions: usize) -> SqlError {
+    let message = format!("number of array dimensions ({dimensions}) exceeds the maximum allowed ({DIMENSIONS_MAX})");
+    SqlError::new("54000", message)
 }
 
 /// Reads a text, or what is given as one.
@@ -111,7 +120,7 @@ fn text(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, Sql
     }
 }
 
-/// The text of an array of one dimension: `{"1","2",NULL}`.
+/// The text of an array: `{"1","2",NULL}`, `{{"1"},{"2"}}`.
 fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong> {
     let mut rest = bytes;
     let mut number = || -> Result<u32, Wrong> {
@@ -120,11 +129,17 @@ fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong>
         Ok(u32::from_be_bytes(exactly(number)?))
     };
     let (dimensions, _has_null, sent_item) = (number()?, number()?, number()?);
-    let count = match dimensions {
-        0 => 0,
-        1 => (number()?, number()?).0,
-        _ => return Ok(Err(SqlError::new("0A000", "arrays of more than one dimension are not supported"))),
-    };
+    let dimensions = usize::try_from(dimensions).map_err(|_| Wrong::Form)?;
+    if dimensions > DIMENSIONS_MAX {
+        return Ok(Err(too_many_dimensions(dimensions)));
+    }
+    let lengths = (0..dimensions).map(|_| Ok((number()?, number()?).0)).collect::<Result<Vec<u32>, Wrong>>()?;
+    // So many items are within one array of each dimension.
+    let mut counts: Vec<u32> = Vec::new();
+    for length in lengths.iter().rev() {
+        counts.push(counts.last().copied().unwrap_or(1).checked_mul(*length).ok_or(Wrong::Form)?);
+    }
+    let count = counts.pop().unwrap_or(0);
     let data_type = oids::parameter_type(item).unwrap_or(DataType::TEXT);
     // Drivers send a list of texts as one of any of their types.
     let is_text = |number: u32| {
@@ -138,21 +153,23 @@ fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong>
         let (length, others) = rest.split_at_checked(4).ok_or(Wrong::Form)?;
         rest = others;
         text.push_str(if at > 0 { "," } else { "" });
+        counts.iter().filter(|within| at % **within == 0).for_each(|_| text.push('{'));
         let length = u32::from_be_bytes(exactly(length)?);
         if length == u32::MAX {
             text.push_str("NULL");
-            continue;
-        }
-        let length = usize::try_from(length).map_err(|_| Wrong::Form)?;
-        let (value, others) = rest.split_at_checked(length).ok_or(Wrong::Form)?;
-        rest = others;
-        match binary(value, data_type, item)? {
-            Ok(value) => {
-                let shown = value.to_string().replace('\\', "\\\\").replace('"', "\\\"");
-                text.extend(["\"", &shown, "\""]);
+        } else {
+            let length = usize::try_from(length).map_err(|_| Wrong::Form)?;
+            let (value, others) = rest.split_at_checked(length).ok_or(Wrong::Form)?;
+            rest = others;
+            match binary(value, data_type, item)? {
+                Ok(value) => {
+                    let shown = value.to_string().replace('\\', "\\\\").replace('"', "\\\"");
+                    text.extend(["\"", &shown, "\""]);
+                }
+                Err(error) => return Ok(Err(error)),
             }
-            Err(error) => return Ok(Err(error)),
         }
+        counts.iter().filter(|within| (at + 1) % **within == 0).for_each(|_| text.push('}'));
     }
     text.push('}');
     if rest.is_empty() { Ok(Ok(Value::Text(text))) } else { Err(Wrong::Form) }
