@@ -155,7 +155,7 @@ mod tests {
             let values: Vec<_> = lengths.iter().cycle().take(40).map(value).collect();
             let (array, expected) = both(&values);
             let texts = array.as_string_view();
-            assert_eq!(texts.to_binary_view(), expected, "{letter}");
+            assert_eq!(texts.clone().to_binary_view(), expected, "{letter}");
             assert!(texts.iter().flatten().all(|text| std::str::from_utf8(text.as_bytes()).is_ok()), "{letter}");
             assert!(texts.to_data().validate_full().is_ok(), "{letter}");
         }

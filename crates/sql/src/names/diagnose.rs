@@ -40,6 +40,9 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
             SqlError::unsupported(format!("{clause} that is a subquery, or changes from call to call"))
                 .hint("Work the number out first, and pass it as a parameter; or filter by row_number().")
         }
+        DataFusionError::NotImplemented(text) if let Some(name) = text.strip_prefix("Unsupported SQL type ") => {
+            SqlError::unsupported(format!("type {}", name.trim().to_lowercase()))
+        }
         DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
         DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", "out of memory").detail(clean(text)).hint(
             "SHOW lstore.query_memory says what a query may take, and SET lstore.query_memory = '...' gives it more.",
@@ -161,6 +164,21 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     Some(rest.split_once(after)?.0)
 }
 
+/// What is said where full-text search is asked for.
+pub(crate) const NO_TEXT_SEARCH: &str =
+    "There is no full-text search. LIKE, ILIKE and ~ search texts, by an index of gin_trgm_ops where there is one.";
+
+/// Whether a function is one of PostgreSQL's full-text search.
+fn is_of_text_search(name: &str) -> bool {
+    let is_named =
+        ["ts_rank", "ts_rank_cd", "ts_headline", "ts_delete", "ts_rewrite", "setweight", "querytree", "numnode"];
+    ["to_tsvector", "to_tsquery", "plainto_tsquery", "phraseto_tsquery", "websearch_to_tsquery", "json_to_tsvector"]
+        .into_iter()
+        .chain(["jsonb_to_tsvector", "array_to_tsvector", "tsvector_to_array"])
+        .chain(is_named)
+        .any(|known| known == name)
+}
+
 /// Errors of the planner that are known by their text only.
 fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if let Some(name) = between(text, "table function '", "' not found") {
@@ -176,6 +194,10 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if let Some(name) = between(text, "Invalid function '", "'").filter(|name| is_window_function(name)) {
         let message = format!("window function {name} requires an OVER clause");
         return Some(SqlError::new("42809", message).at(source.find_word(name)));
+    }
+    if let Some(name) = between(text, "Invalid function '", "'").filter(|name| is_of_text_search(name)) {
+        let error = SqlError::unsupported(format!("function {name}")).hint(NO_TEXT_SEARCH);
+        return Some(error.at(source.find_word(name)));
     }
     if let Some(name) = between(text, "Invalid function '", "'") {
         let error = SqlError::new("42883", format!("function {name} does not exist")).at(source.find_word(name));

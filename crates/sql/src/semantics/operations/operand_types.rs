@@ -30,6 +30,7 @@ use super::spaces::{self, space_of};
 use super::visible::{has_expressions, visible};
 use crate::error::{SqlError, external};
 use crate::functions::statement::user::UserCall;
+use crate::names::diagnose::NO_TEXT_SEARCH;
 use crate::values::types::{type_name, type_name_of_field};
 
 /// Types that are compared with each other.
@@ -169,6 +170,9 @@ pub(crate) fn refused(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &D
 
 fn no_operator(left: &str, op: &str, right: &str) -> DataFusionError {
     let error = SqlError::new("42883", format!("operator does not exist: {left} {op} {right}"));
+    if op == "@@" {
+        return external(error.hint(NO_TEXT_SEARCH));
+    }
     external(
         error.hint("No operator matches the given name and argument types. You might need to add explicit type casts."),
     )
