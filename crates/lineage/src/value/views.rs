@@ -7,8 +7,8 @@
 //! block 0 | the 30 bytes of one | the 25 bytes of another | ...
 //! ```
 //!
-//! Texts were checked when they came in as `str`, but a damaged page may have other bytes. Those of ASCII are told as such for a whole block
-//! at once, which takes a fraction of what each value by itself takes; where there are others, each is looked at.
+//! Texts were checked when they came in as `str`, but a damaged page may have other bytes. Those of ASCII are told as such for a whole
+//! block at once, which takes a fraction of what each value by itself takes; where there are others, each is looked at.
 use std::sync::Arc;
 
 use arrow_array::builder::make_view;

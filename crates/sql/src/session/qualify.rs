@@ -18,7 +18,6 @@ use crate::names::position;
 use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
-use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::grant_statement::{GrantedKind, GrantedOn};
 use crate::parsing::maintenance::Maintenance;
 use crate::parsing::materialized_statement::MaterializedStatement;
@@ -52,16 +51,16 @@ impl Session {
             return Ok(());
         }
         let mut names = Names { path, tables: &self.tables, scope: WithScope::default() };
+        if let Some(query) = parsed.query_mut() {
+            let _ = query.walk_mut(&mut names);
+        }
         match parsed {
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                 names.statement(statement);
                 let _ = statement.walk_mut(&mut names);
             }
-            ParsedStatement::Locking(query, _) => {
-                let _ = query.walk_mut(&mut names);
-            }
             ParsedStatement::Own(own) => self.own(own, &mut names)?,
-            ParsedStatement::Empty | ParsedStatement::Control(_) => {}
+            ParsedStatement::Locking(..) | ParsedStatement::Empty | ParsedStatement::Control(_) => {}
         }
         Ok(())
     }
@@ -105,10 +104,6 @@ impl Session {
             OwnStatement::Sequence(SequenceStatement::Drop { sequences, .. }) => {
                 sequences.iter_mut().for_each(|sequence| names.placed(sequence));
             }
-            OwnStatement::Cursor(CursorStatement::Declare { query, .. }) => {
-                let _ = query.walk_mut(names);
-            }
-            OwnStatement::Cursor(_) => {}
             OwnStatement::Lock(lock) => lock.tables.iter_mut().for_each(|table| names.placed(table)),
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
             OwnStatement::Owner(owner) | OwnStatement::Maintenance(Maintenance::Indexes { of: owner, .. }) => {
@@ -128,6 +123,7 @@ impl Session {
             }
             OwnStatement::Comment(comment) if !comment.of_domain => names.relation(&mut comment.of),
             OwnStatement::AlterDatabase(_)
+            | OwnStatement::Cursor(_)
             | OwnStatement::Do(_)
             | OwnStatement::Maintenance(Maintenance::Tables { .. })
             | OwnStatement::Domain(_)

@@ -1,4 +1,5 @@
-//! A table that has rows changed, and what it is joined to, as they stand in the FROM clause of the queries that a statement makes of itself.
+//! A table that has rows changed, and what it is joined to, as they stand in the FROM clause of the queries that a statement makes of
+//! itself.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, TableWithJoins};
 
 use crate::error::{Result, SqlError};
