@@ -245,7 +245,7 @@ fn rows_exclude_each_other_by_the_operators_of_the_constraint() {
                 holds(&exclusion[0], room == *of_room, other) && holds(&exclusion[1], during == *other, other)
             };
             let mut transaction = begin(&db, Isolation::ReadCommitted);
-            let done = insert(&mut transaction, &t, id, room, Value::Range(Box::new(during.clone())));
+            let done = insert(&mut transaction, &t, id, room, Value::Range(Box::new(during)));
             let expected = known.iter().any(is_in_the_way);
             assert_eq!(is_excluded(done), expected, "{exclusion:?}: {room} {during:?} beside {known:?}");
             if !expected {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use smallvec::{SmallVec, smallvec};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::AbortHandle;
 
@@ -174,8 +173,9 @@ pub struct Rows {
 }
 
 pub(crate) enum Source {
-    /// mostly one batch, which takes no memory of its own
-    Ready(smallvec::IntoIter<[RecordBatch; 1]>),
+    /// one batch, as most statements give, until it is read
+    One(Option<RecordBatch>),
+    Ready(std::vec::IntoIter<RecordBatch>),
     Running {
         batches: Receiver<Result<RecordBatch, SqlError>>,
         stop: Stop,
@@ -193,7 +193,7 @@ impl Rows {
     /// Rows that are there already.
     pub(crate) fn ready(batch: RecordBatch) -> Rows {
         let schema = batch.schema();
-        Rows::of(schema, Source::Ready(smallvec![batch].into_iter()))
+        Rows::of(schema, Source::One(Some(batch)))
     }
 
     /// A batch of rows that are there already, for a thread that does not work in the style of the session.
@@ -205,7 +205,7 @@ impl Rows {
 
     /// Batches of rows that are there already.
     pub(crate) fn all(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
-        Rows::of(schema, Source::Ready(SmallVec::from_vec(batches).into_iter()))
+        Rows::of(schema, Source::Ready(batches.into_iter()))
     }
 
     /// Notes that a statement has changed rows before it gave these.
@@ -244,7 +244,7 @@ impl Rows {
     /// Ties the rows to a statement that runs until they are read.
     pub(crate) fn while_running(mut self, running: RunningStatement) -> Rows {
         self.running = match self.source {
-            Source::Ready(_) => None,
+            Source::One(_) | Source::Ready(_) => None,
             Source::Running { .. } => Some(running),
         };
         self
@@ -261,7 +261,7 @@ impl Rows {
     /// 57014 and its like.
     pub fn check(&self) -> Result<(), SqlError> {
         match &self.source {
-            Source::Ready(_) => Ok(()),
+            Source::One(_) | Source::Ready(_) => Ok(()),
             Source::Running { token, .. } => token.check(),
         }
     }
@@ -326,6 +326,7 @@ impl Rows {
 
     fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>> {
         match &mut self.source {
+            Source::One(batch) => batch.take().map(Ok),
             Source::Ready(batches) => batches.next().map(Ok),
             Source::Running { batches, token, .. } => {
                 if self.link.state.load(Ordering::Acquire) & Link::CLOSED != 0 {
