@@ -378,7 +378,7 @@ impl<'a> Found<'a> {
     ) -> Result<Option<Returning<'r>>> {
         table_name(self.name, source)?;
         let returning = Returning::read(items, self.label(), &session.planner, source)?;
-        let others = || joined(self.others, session, with, source);
+        let others = || joined(self.others, items.map_or(&[], Vec::as_slice), session, with, source);
         let merging = || using::outputs_of_merging(self.others, &session.tables);
         returning.map(|returning| returning.beside(others(), merging())).transpose()
     }

@@ -1,13 +1,16 @@
 //! The rows that a statement has changed, side by side with those of other tables that they were joined to: what `RETURNING` is
 //! about.
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt64Array, new_empty_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::filter::filter;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, SetExpr, Statement, TableFactor, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor, TableWithJoins,
+};
 use engine::{Changed, Table};
 
 use crate::access::table::{XMAX, rid_column};
@@ -23,6 +26,7 @@ use crate::state::with_rows::WithRows;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::syntax::walk::walk_expressions;
 use crate::values::assign::{Texts, assign};
 use crate::values::types::arrow_schema;
 
@@ -66,9 +70,10 @@ impl NamedRows {
 }
 
 /// The rows in the FROM of an `UPDATE`, or the USING of a `DELETE`; `None` for those whose columns are not known, as they go by what
-/// stands before them.
+/// stands before them, and for a query of which `RETURNING` names none.
 pub(crate) fn joined(
     others: &[TableWithJoins],
+    returned: &[SelectItem],
     session: &Session,
     with: &WithRows,
     source: &Source,
@@ -77,12 +82,33 @@ pub(crate) fn joined(
         .iter()
         .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
     factors
-        .map(|factor| named(factor, &session.tables, with, source).or_else(|| of_query(factor, session, with)))
+        .map(|factor| {
+            named(factor, &session.tables, with, source).or_else(|| of_query(factor, returned, session, with))
+        })
         .collect()
 }
 
+/// Whether an item may be about rows of this label: it names them, or does not say of which rows a column is.
+fn may_name(item: &SelectItem, label: &str) -> bool {
+    match item {
+        SelectItem::Wildcard(_) => return true,
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+            return last_part(name).is_none_or(|name| name == label);
+        }
+        _ => {}
+    }
+    let found = walk_expressions(item, |expr| match expr {
+        Expr::CompoundIdentifier(parts) if parts.first().is_some_and(|part| fold(part) != label) => {
+            ControlFlow::Continue(())
+        }
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::CompoundFieldAccess { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
 /// What stands in FROM with the columns that it gives by itself.
-fn of_query(factor: &TableFactor, session: &Session, with: &WithRows) -> Option<NamedRows> {
+fn of_query(factor: &TableFactor, returned: &[SelectItem], session: &Session, with: &WithRows) -> Option<NamedRows> {
     let (alias, name) = match factor {
         TableFactor::Table { name, alias, .. } => (alias, last_part(name)),
         TableFactor::Derived { lateral: false, alias, .. } | TableFactor::Function { lateral: false, alias, .. } => {
@@ -91,6 +117,9 @@ fn of_query(factor: &TableFactor, session: &Session, with: &WithRows) -> Option<
         _ => return None,
     };
     let label = alias.as_ref().map(|alias| fold(&alias.name)).or(name)?;
+    if !returned.iter().any(|item| may_name(item, &label)) {
+        return None;
+    }
     let mut query = template("SELECT * FROM s.t AS t").ok()?;
     let SetExpr::Select(select) = query.body.as_mut() else { return None };
     select.from.first_mut()?.relation = factor.clone();

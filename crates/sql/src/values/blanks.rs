@@ -36,12 +36,7 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
         };
         long.clear();
         long.push_str(text);
-        let mut missing = missing(text.as_bytes(), chars);
-        while missing > 0 {
-            let some = missing.min(BLANKS.len());
-            long.push_str(&BLANKS[..some]);
-            missing -= some;
-        }
+        each_piece(missing(text.as_bytes(), chars), |blanks| long.push_str(blanks));
         padded.append_value(&long);
     }
     Arc::new(padded.finish())
@@ -54,10 +49,16 @@ pub(crate) fn fill(bytes: &mut Vec<u8>, start: usize, chars: u32) {
 
 /// Puts so many blanks behind a text.
 #[inline]
-pub(crate) fn put_blanks(bytes: &mut Vec<u8>, mut count: usize) {
+pub(crate) fn put_blanks(bytes: &mut Vec<u8>, count: usize) {
+    each_piece(count, |blanks| bytes.extend_from_slice(blanks.as_bytes()));
+}
+
+/// Passes so many blanks on, in few pieces.
+#[inline]
+fn each_piece(mut count: usize, mut put: impl FnMut(&'static str)) {
     while count > 0 {
         let some = count.min(BLANKS.len());
-        bytes.extend_from_slice(&BLANKS.as_bytes()[..some]);
+        put(&BLANKS[..some]);
         count -= some;
     }
 }

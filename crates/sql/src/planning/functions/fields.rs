@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
+    Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, VisitorMut,
 };
 use engine::{FunctionResult, name_in_schema};
@@ -22,6 +22,7 @@ use super::{Calls, Place, build};
 use crate::error::{Result, SqlError};
 use crate::functions::{columns_of, is_set_returning};
 use crate::names::tables::Tables;
+use crate::semantics::naming::columns::constraint;
 use crate::semantics::spelling::spellings::{calling, calling_quoted};
 use crate::syntax::identifiers::fold;
 use crate::syntax::template::template;
@@ -383,7 +384,7 @@ fn write_out_wildcards(select: &mut Select) -> bool {
     let mut labels = Vec::new();
     for table in &select.from {
         let merges = |join: &Join| {
-            matches!(constraint_of(&join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
+            matches!(constraint(&join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
         };
         if table.joins.iter().any(merges) {
             return false;
@@ -413,19 +414,6 @@ fn write_out_wildcards(select: &mut Select) -> bool {
         }
     }
     true
-}
-
-fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    match operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => Some(constraint),
-        _ => None,
-    }
 }
 
 fn quoted(name: &str) -> Ident {

@@ -327,7 +327,8 @@ fn renamed(columns: Option<Vec<String>>, alias: Option<&TableAlias>) -> Option<V
     }
 }
 
-fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
+/// What a join is on, if it may say so.
+pub(crate) fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
     match join {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
