@@ -69,6 +69,7 @@ pub use state::query_memory::machine_memory_bytes;
 pub use state::user_functions::{StopCheck, UserFunction};
 pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
 pub use syntax::identifiers::quoted as quoted_name;
+pub use syntax::scanner::{Open, Scanner, Token, TokenKind};
 pub use syntax::split::{Piece, split};
 pub use values::pg_types;
 pub use values::stored::for_file;

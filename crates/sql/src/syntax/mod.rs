@@ -22,6 +22,7 @@ pub(crate) mod operators;
 pub(crate) mod parameter;
 pub(crate) mod reserved;
 pub(crate) mod row_tokens;
+pub(crate) mod scanner;
 pub(crate) mod set_queries;
 pub(crate) mod source;
 pub(crate) mod split;

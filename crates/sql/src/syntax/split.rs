@@ -1,5 +1,5 @@
-//! Splits a script into statements, knowing PostgreSQL's quotes and comments, and that the statements of a function's body between
-//! `BEGIN ATOMIC` and its `END` are a part of the statement that makes the function.
+//! Splits a script into statements where the scanner finds their ends, and a long statement into parts.
+use crate::syntax::scanner::{Scanner, TokenKind, token_end};
 
 /// One statement of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,65 +15,27 @@ pub struct Piece<'a> {
 /// Splits a script at its top-level semicolons: those outside of quotes, dollar quotes, comments and bodies of functions.
 /// Pieces that hold nothing but blanks and comments are left out.
 pub fn split(script: &str) -> Vec<Piece<'_>> {
-    let bytes = script.as_bytes();
     let mut pieces = Vec::new();
     let (mut start, mut at, mut holds_something) = (0, 0, false);
-    let mut body = Body::default();
-    while at < bytes.len() {
-        let next = skip(bytes, at);
-        match next {
-            SkippedText::Blank(end) => at = end,
-            SkippedText::Token(end) => {
-                holds_something = true;
-                body.see(&script[at..end]);
-                at = end;
-            }
-            SkippedText::Semicolon if body.is_open() => at += 1,
-            SkippedText::Semicolon => {
+    let mut scanner = Scanner::default();
+    while at < script.len() {
+        let token = scanner.next(script, at);
+        match token.kind {
+            TokenKind::Blank => {}
+            TokenKind::Piece => holds_something = true,
+            TokenKind::Semicolon => {
                 if holds_something {
                     pieces.push(piece(script, start, at, true));
                 }
-                at += 1;
-                (start, holds_something) = (at, false);
-                body = Body::default();
+                (start, holds_something) = (token.end, false);
             }
         }
+        at = token.end;
     }
     if holds_something {
-        pieces.push(piece(script, start, bytes.len(), false));
+        pieces.push(piece(script, start, script.len(), false));
     }
     pieces
-}
-
-/// How far the words of a statement make a function's body of it: `CREATE ... BEGIN ATOMIC ... END`.
-#[derive(Default)]
-struct Body {
-    /// How many words and signs there were.
-    seen: usize,
-    creates: bool,
-    begins: bool,
-    /// How many `END` are to come.
-    depth: usize,
-}
-
-impl Body {
-    fn is_open(&self) -> bool {
-        self.depth > 0
-    }
-
-    fn see(&mut self, token: &str) {
-        let is = |word: &str| token.eq_ignore_ascii_case(word);
-        let begun = std::mem::take(&mut self.begins);
-        match self.seen {
-            0 => self.creates = is("create"),
-            _ if !self.creates => {}
-            _ if self.depth > 0 && is("case") => self.depth += 1,
-            _ if self.depth > 0 && is("end") => self.depth -= 1,
-            _ if self.depth == 0 && begun && is("atomic") => self.depth = 1,
-            _ => self.begins = is("begin"),
-        }
-        self.seen += 1;
-    }
 }
 
 /// Where a part ends that starts at `start`, outside of quotes and comments, and whether it is a plain text in quotes. No
@@ -98,10 +60,7 @@ pub(crate) fn end_of_part(text: &str, start: usize, least: usize, operators: boo
             }
             continue;
         }
-        let end = match skip(bytes, at) {
-            SkippedText::Blank(end) | SkippedText::Token(end) => end,
-            SkippedText::Semicolon => at + 1,
-        };
+        let end = token_end(bytes, at);
         if end - at > least && is_plain_text(bytes, at, end) {
             return if at == start { (end, true) } else { (at, false) };
         }
@@ -148,91 +107,6 @@ fn piece(script: &str, start: usize, end: usize, complete: bool) -> Piece<'_> {
     let text = &script[start..end];
     let offset = start + (text.len() - text.trim_start().len());
     Piece { text: text.trim(), offset, complete }
-}
-
-/// What stands at a position, and where it ends.
-enum SkippedText {
-    Blank(usize),
-    Token(usize),
-    Semicolon,
-}
-
-fn skip(bytes: &[u8], at: usize) -> SkippedText {
-    match (bytes[at], bytes.get(at + 1)) {
-        (b';', _) => SkippedText::Semicolon,
-        (b'-', Some(b'-')) => SkippedText::Blank(find(bytes, at, b'\n')),
-        (b'/', Some(b'*')) => SkippedText::Blank(skip_comment(bytes, at)),
-        (b'\'', _) => SkippedText::Token(skip_quoted(bytes, at + 1, b'\'', false)),
-        (b'"', _) => SkippedText::Token(skip_quoted(bytes, at + 1, b'"', false)),
-        (b'e' | b'E', Some(b'\'')) => SkippedText::Token(skip_quoted(bytes, at + 2, b'\'', true)),
-        (b'$', _) => SkippedText::Token(skip_dollar(bytes, at)),
-        (byte, _) if byte.is_ascii_whitespace() => SkippedText::Blank(at + 1),
-        (byte, _) if is_word(byte) => SkippedText::Token(skip_word(bytes, at)),
-        _ => SkippedText::Token(at + 1),
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// A word may hold `$` and may end in `e` before a quote, neither of which then starts anything.
-fn skip_word(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    at + rest.iter().position(|byte| !is_word(*byte) && *byte != b'$').unwrap_or(rest.len())
-}
-
-fn find(bytes: &[u8], at: usize, wanted: u8) -> usize {
-    bytes[at..].iter().position(|byte| *byte == wanted).map_or(bytes.len(), |found| at + found)
-}
-
-fn skip_comment(bytes: &[u8], mut at: usize) -> usize {
-    let mut depth = 0usize;
-    while at < bytes.len() {
-        match (bytes[at], bytes.get(at + 1)) {
-            (b'/', Some(b'*')) => {
-                depth += 1;
-                at += 2;
-            }
-            (b'*', Some(b'/')) => {
-                depth -= 1;
-                at += 2;
-                if depth == 0 {
-                    return at;
-                }
-            }
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-fn skip_quoted(bytes: &[u8], mut at: usize, quote: u8, backslash_escapes: bool) -> usize {
-    while at < bytes.len() {
-        if bytes[at] == b'\\' && backslash_escapes {
-            at += 2;
-        } else if bytes[at] != quote {
-            at += 1;
-        } else if bytes.get(at + 1) == Some(&quote) {
-            at += 2;
-        } else {
-            return at + 1;
-        }
-    }
-    bytes.len()
-}
-
-/// `$tag$ ... $tag$`; a `$` that starts no tag (as in `$1`) stands for itself.
-fn skip_dollar(bytes: &[u8], at: usize) -> usize {
-    let name = &bytes[at + 1..];
-    let name_len = name.iter().position(|byte| !is_word(*byte)).unwrap_or(name.len());
-    let starts_tag = name.get(name_len) == Some(&b'$') && !name.first().is_some_and(u8::is_ascii_digit);
-    if !starts_tag {
-        return at + 1;
-    }
-    let tag = &bytes[at..at + name_len + 2];
-    let body = at + tag.len();
-    bytes[body..].windows(tag.len()).position(|window| window == tag).map_or(bytes.len(), |end| body + end + tag.len())
 }
 
 #[cfg(test)]
