@@ -22,7 +22,7 @@ use crate::dump::DumpArgs;
 use crate::gpu::GpuArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::memory::MemoryArgs;
-use crate::output::Format;
+use crate::output::style::Format;
 use crate::serve::ServeArgs;
 
 const EXAMPLES: &str = "\
@@ -40,8 +40,8 @@ Examples:
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
-Scripts stop at the first error, with status 1, as psql's do where
-ON_ERROR_STOP is set.
+Scripts go on after an error, as psql's do, and the status is 1 at their end;
+with -v ON_ERROR_STOP=1 they stop there, with status 3.
 
 Without -c and -f, and with a terminal on standard input, lstore is an
 interactive shell. Type \\? there for its commands.";
@@ -72,7 +72,7 @@ pub struct SqlArgs {
     /// How much memory tables may take
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// Run this SQL or backslash command and leave (may be repeated, in order with -f)
+    /// Run this SQL or these backslash commands up to the first error, and leave (may be repeated, in order with -f)
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub commands: Vec<String>,
     /// Run this script and leave; - is standard input (may be repeated, in order with -c)
@@ -81,12 +81,62 @@ pub struct SqlArgs {
     /// How rows are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Leave out the line of column names (and the row count under a table)
-    #[arg(long)]
-    pub no_header: bool,
+    /// How the shell behaves, as psql's options have it
+    #[command(flatten)]
+    pub shell: ShellArgs,
     /// What -c and -f ask for, in the order of the command line
     #[arg(skip)]
     pub steps: Vec<ScriptStep>,
+}
+
+/// How the shell behaves.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ShellArgs {
+    /// Give a variable a value, as \set does: -v ON_ERROR_STOP=1 stops scripts at the first error, with status 3
+    #[arg(short = 'v', long = "set", alias = "variable", value_name = "NAME=VALUE")]
+    pub variables: Vec<String>,
+    /// Set how rows look, as \pset does: -P null=NULL
+    #[arg(short = 'P', long = "pset", value_name = "NAME[=VALUE]")]
+    pub options: Vec<String>,
+    /// Leave out the line of column names, titles and the row count
+    #[arg(short = 't', long = "tuples-only", visible_alias = "no-header")]
+    pub tuples_only: bool,
+    /// Write values with a separator between them, without aligning them
+    #[arg(short = 'A', long = "no-align", conflicts_with = "csv")]
+    pub unaligned: bool,
+    /// Write rows as CSV (as --format csv)
+    #[arg(long)]
+    pub csv: bool,
+    /// Write each column on a line of its own
+    #[arg(short = 'x', long)]
+    pub expanded: bool,
+    /// Write this between unaligned values
+    #[arg(short = 'F', long = "field-separator", value_name = "TEXT")]
+    pub field_separator: Option<String>,
+    /// Write this between unaligned rows
+    #[arg(short = 'R', long = "record-separator", value_name = "TEXT")]
+    pub record_separator: Option<String>,
+    /// Write rows to this file
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<String>,
+    /// Write no tags and messages besides rows and errors
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Run all of -c and -f in one transaction
+    #[arg(short = '1', long = "single-transaction")]
+    pub single_transaction: bool,
+    /// Write each statement before it runs
+    #[arg(short = 'e', long = "echo-queries")]
+    pub echo_queries: bool,
+    /// Write each line of scripts
+    #[arg(short = 'a', long = "echo-all", conflicts_with = "echo_queries")]
+    pub echo_all: bool,
+    /// Write the queries behind \d and its kin
+    #[arg(short = 'E', long = "echo-hidden")]
+    pub echo_hidden: bool,
+    /// Do not read ~/.lstorerc (or what LSTORERC names) first
+    #[arg(short = 'X', long = "no-rc", alias = "no-psqlrc")]
+    pub no_rc: bool,
 }
 
 /// One `-c` or `-f`.

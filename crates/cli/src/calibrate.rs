@@ -7,8 +7,8 @@ use lab::calibrate::CalibrateArgs;
 use lab::snapshots::SnapshotCase;
 
 use crate::args::{Calibrate, Calibrated};
+use crate::opening::open;
 use crate::progress::BenchProgress;
-use crate::run::open;
 
 /// Calibrates, and writes what was found to standard output.
 pub(crate) fn run(args: Calibrate) -> Result<(), LabError> {

@@ -1,7 +1,7 @@
 //! Completion by Tab: backslash commands, keywords, tables and columns.
 use engine::Database;
 
-use crate::meta::COMMANDS;
+use crate::commands::help::COMMANDS;
 
 /// The words that statements here are made of, between commas.
 const KEYWORDS: &str = "\
@@ -55,8 +55,13 @@ fn of_command(db: &Database, before: &str) -> Option<(usize, Vec<String>)> {
     }
     let Some((name, _)) = before[indent..].split_once(' ') else {
         let typed = &before[indent..];
-        let names = COMMANDS.iter().map(|(name, ..)| *name).filter(|name| name.starts_with(typed));
-        return Some((indent, names.map(str::to_owned).collect()));
+        let names = COMMANDS.iter().flat_map(|(_, commands)| commands.iter().map(|(name, ..)| name));
+        // What may follow a name stands in brackets.
+        let names = names.map(|name| name.split('[').next().unwrap_or(name)).filter(|name| name.starts_with(typed));
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort();
+        names.dedup();
+        return Some((indent, names));
     };
     let start = before.rfind(' ').map_or(0, |at| at + 1);
     let choices = match name {
@@ -136,7 +141,7 @@ mod tests {
 
     #[test]
     fn commands_and_their_arguments() {
-        assert_eq!(offered("\\t"), ["\\timing"]);
+        assert_eq!(offered("\\ti"), ["\\timing"]);
         assert_eq!(offered("\\format j"), ["json"]);
         assert_eq!(offered("\\d ord"), ["orders"]);
     }

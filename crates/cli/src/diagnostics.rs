@@ -24,8 +24,39 @@ pub struct ScriptPlace {
     pub line: usize,
 }
 
+/// How much of an error is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbosity {
+    /// The message, the place, detail and hint.
+    Default,
+    /// The code and the names of what the error is about, too.
+    Verbose,
+    /// The message alone.
+    Terse,
+    /// The code alone.
+    Code,
+}
+
+impl Verbosity {
+    /// What the variable `VERBOSITY` says.
+    pub fn named(name: &str) -> Verbosity {
+        match name {
+            "verbose" => Verbosity::Verbose,
+            "terse" => Verbosity::Terse,
+            "sqlstate" => Verbosity::Code,
+            _ => Verbosity::Default,
+        }
+    }
+}
+
 /// The error as text of several lines, each ended. `statement` is the text that `error.position` counts in.
-pub fn render(error: &SqlError, statement: &str, place: Option<&ScriptPlace>, color: bool) -> String {
+pub fn render(
+    error: &SqlError,
+    statement: &str,
+    place: Option<&ScriptPlace>,
+    verbosity: Verbosity,
+    color: bool,
+) -> String {
     let mut text = String::new();
     let position = error.position.map(|at| floor_char_boundary(statement, at));
     if let Some(place) = place {
@@ -33,7 +64,19 @@ pub fn render(error: &SqlError, statement: &str, place: Option<&ScriptPlace>, co
         text.push_str(&format!("{}:{line}: ", place.file));
     }
     let (on, off) = if color { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    text.push_str(&format!("{on}ERROR:{off}  {}\n", printable(&error.message)));
+    let message = printable(&error.message);
+    text.push_str(&match verbosity {
+        Verbosity::Default | Verbosity::Terse => format!("{on}ERROR:{off}  {message}"),
+        Verbosity::Verbose => format!("{on}ERROR:{off}  {}: {message}", error.sqlstate),
+        Verbosity::Code => format!("{on}ERROR:{off}  {}", error.sqlstate),
+    });
+    if let Some(at) = position.filter(|_| verbosity == Verbosity::Terse) {
+        text.push_str(&format!(" at character {}", statement[..at].chars().count() + 1));
+    }
+    text.push('\n');
+    if matches!(verbosity, Verbosity::Terse | Verbosity::Code) {
+        return text;
+    }
     if let Some(at) = position {
         text.push_str(&excerpt(statement, at, color));
     }
@@ -42,6 +85,16 @@ pub fn render(error: &SqlError, statement: &str, place: Option<&ScriptPlace>, co
     }
     if let Some(hint) = &error.hint {
         text.push_str(&format!("HINT:  {}\n", printable(hint)));
+    }
+    if let Some(about) = error.about.as_ref().filter(|_| verbosity == Verbosity::Verbose) {
+        let names = [
+            ("SCHEMA NAME", Some(&about.schema)),
+            ("TABLE NAME", Some(&about.table)),
+            ("COLUMN NAME", about.column.as_ref()),
+            ("CONSTRAINT NAME", about.constraint.as_ref()),
+        ];
+        let told = names.iter().filter_map(|(label, name)| name.map(|name| format!("{label}:  {}\n", printable(name))));
+        text.extend(told);
     }
     text
 }
@@ -94,6 +147,20 @@ fn window(line: &[char], caret: usize) -> (usize, usize) {
 mod tests {
     use super::*;
 
+    fn told(error: &SqlError, statement: &str, place: Option<&ScriptPlace>) -> String {
+        render(error, statement, place, Verbosity::Default, false)
+    }
+
+    #[test]
+    fn as_much_is_told_as_is_asked_for() {
+        let mut error = error("column \"x\" does not exist", 7);
+        error.hint = Some("h".into());
+        let told = |verbosity| render(&error, "select x", None, verbosity, false);
+        assert_eq!(told(Verbosity::named("terse")), "ERROR:  column \"x\" does not exist at character 8\n");
+        assert_eq!(told(Verbosity::named("sqlstate")), "ERROR:  42703\n");
+        assert!(told(Verbosity::named("verbose")).starts_with("ERROR:  42703: column \"x\" does not exist\nLINE 1: "));
+    }
+
     fn error(message: &str, position: usize) -> SqlError {
         let mut error = SqlError::new("42703", message);
         error.position = Some(position);
@@ -108,28 +175,28 @@ mod tests {
         let place = ScriptPlace { file: "a.sql".into(), line: 3 };
         let expected = "a.sql:3: ERROR:  column \"x\" does not exist\nLINE 1: select x\n               ^\n\
                         DETAIL:  d\nHINT:  h\n";
-        assert_eq!(render(&error, "select x", Some(&place), false), expected);
+        assert_eq!(told(&error, "select x", Some(&place)), expected);
     }
 
     #[test]
     fn the_line_is_that_of_the_place() {
         let statement = "select\n\t日本, x\nfrom t";
         let place = ScriptPlace { file: "a.sql".into(), line: 10 };
-        let text = render(&error("no", statement.find('x').unwrap()), statement, Some(&place), false);
+        let text = told(&error("no", statement.find('x').unwrap()), statement, Some(&place));
         assert_eq!(text, "a.sql:11: ERROR:  no\nLINE 2:  日本, x\n               ^\n");
     }
 
     #[test]
     fn a_place_at_or_beyond_the_end_or_inside_a_character_is_no_trouble() {
-        assert_eq!(render(&error("no", 99), "ab", None, false), "ERROR:  no\nLINE 1: ab\n          ^\n");
-        assert_eq!(render(&error("no", 1), "日", None, false), "ERROR:  no\nLINE 1: 日\n        ^\n");
-        assert_eq!(render(&error("no", 0), "", None, false), "ERROR:  no\nLINE 1: \n        ^\n");
+        assert_eq!(told(&error("no", 99), "ab", None), "ERROR:  no\nLINE 1: ab\n          ^\n");
+        assert_eq!(told(&error("no", 1), "日", None), "ERROR:  no\nLINE 1: 日\n        ^\n");
+        assert_eq!(told(&error("no", 0), "", None), "ERROR:  no\nLINE 1: \n        ^\n");
     }
 
     #[test]
     fn of_a_long_line_the_part_around_the_place_is_shown() {
         let statement = format!("select {} bad {}", "a, ".repeat(100), "b, ".repeat(100));
-        let text = render(&error("no", statement.find("bad").unwrap()), &statement, None, false);
+        let text = told(&error("no", statement.find("bad").unwrap()), &statement, None);
         let lines: Vec<&str> = text.lines().collect();
         let caret = lines[2].find('^').unwrap();
         assert!(lines[1][caret..].starts_with("bad"), "{text}");

@@ -10,7 +10,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
 
 use crate::complete;
-use crate::interactive::{Line, LineSource};
+use crate::shell::lines::{Line, LineSource};
 
 /// How many entries the history keeps.
 const HISTORY_ENTRIES: usize = 10_000;

@@ -10,6 +10,7 @@ use lab::figures::grouped;
 use serde_json::json;
 
 use crate::memory::MemoryArgs;
+use crate::output::style::Style;
 use crate::output::table::Table;
 use crate::progress;
 
@@ -196,14 +197,14 @@ fn write_text(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
             let images = found.images.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
             table.push_texts([engine::shown_name(&found.name), found.ranges.to_string(), images]);
         }
-        table.write(out, true, false, false)?;
+        table.write(out, &Style::default())?;
         writeln!(out)?;
     }
     let mut table = Table::new([("file", false), ("bytes", true), ("content", false)]);
     for (name, bytes, content) in file_lines(inspection) {
         table.push_texts([name, grouped(bytes), content]);
     }
-    table.write(out, true, false, false)?;
+    table.write(out, &Style::default())?;
     inspection.damaged.iter().try_for_each(|what| writeln!(out, "Damaged: {what}"))
 }
 
@@ -225,7 +226,7 @@ fn write_lives(out: &mut dyn Write, lives: &[ArchivedLife], as_json: bool) -> io
         let at = life.commits.map_or_else(String::new, |_| time(life.micros));
         table.push_texts([format!("{:016x}", life.log), commits, at, grouped(life.segments), grouped(life.bytes)]);
     }
-    table.write(out, true, false, false)
+    table.write(out, &Style::default())
 }
 
 /// Shows what is in a directory.

@@ -1,11 +1,10 @@
-//! From the command line to an exit status: 0 done, 1 something failed, 2 bad usage.
-use std::env;
+//! From the command line to an exit status: 0 done, 1 something failed, 2 bad usage, 3 a script stopped at an error (`ON_ERROR_STOP`).
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use engine::{ArchiveSetting, Database, OpenOptions};
+use engine::ArchiveSetting;
 use lab::LabError;
 use lab::tpcds::TpcdsArgs;
 
@@ -16,13 +15,15 @@ use crate::editor::TerminalEditor;
 use crate::gpu;
 use crate::index;
 use crate::inspect;
-use crate::interactive;
-use crate::memory::MemoryArgs;
-use crate::output::Style;
-use crate::progress::{self, BenchProgress};
+use crate::opening::{open, open_with};
+use crate::progress::BenchProgress;
 use crate::serve;
-use crate::shell::{Settings, Shell, Stop};
+use crate::shell::{Shell, Stop};
+use crate::start;
 use crate::tpch;
+
+/// The status where a script has stopped at an error because it was to, as psql has it.
+const STATUS_OF_STOPPED_SCRIPT: u8 = 3;
 
 /// Runs the program with its command line, the program's name first.
 pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
@@ -125,28 +126,6 @@ fn end_of_output(error: &io::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Opens the database in a directory, or makes one in memory; tells the user if that fails.
-pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
-    open_with(dir, MemoryArgs::default(), ArchiveSetting::AsBefore)
-}
-
-pub(crate) fn open_with(dir: Option<&Path>, memory: MemoryArgs, archive: ArchiveSetting) -> Result<Database, String> {
-    let options = OpenOptions { memory_limit_bytes: memory.limit_bytes(), archive, ..OpenOptions::default() };
-    let options = sql::with_expressions(options);
-    let Some(dir) = dir else { return Ok(Database::in_memory_with(&options)) };
-    let options = OpenOptions { progress: progress::replay_progress(), ..options };
-    let failed = |error: &dyn std::fmt::Display| format!("can't open {}: {error}", dir.display());
-    let db = Database::open_with(dir, options).map_err(|error| failed(&error))?;
-    memory.or_remembered(&db).map_err(|error| failed(&error.message))?;
-    Ok(db)
-}
-
-/// Whether escape sequences for colour may go to a stream that is, or is not, a terminal.
-fn color(is_terminal: bool) -> bool {
-    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    is_terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
-
 fn run_sql(args: &SqlArgs) -> ExitCode {
     let archive = match &args.archive {
         Some(archive) => ArchiveSetting::To(archive.clone()),
@@ -160,45 +139,43 @@ fn run_sql(args: &SqlArgs) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (out_terminal, err_terminal) = (io::stdout().is_terminal(), io::stderr().is_terminal());
-    let is_interactive = args.steps.is_empty() && io::stdin().is_terminal();
-    let settings = Settings {
-        out: Box::new(BufWriter::new(io::stdout())),
-        err: Box::new(io::stderr()),
-        style: Style { format: args.format, header: !args.no_header, color: color(out_terminal) },
-        err_color: color(err_terminal),
-        interactive: is_interactive,
-        bars: err_terminal,
-    };
-    let mut shell = Shell::new(&db, settings);
-    let done = if is_interactive { at_terminal(&mut shell, args) } else { run_steps(&mut shell, &args.steps) };
+    let mut shell = Shell::new(&db, start::settings(args));
+    let done = start::begin(&mut shell, &args.shell).and_then(|()| match shell.is_interactive() {
+        true => at_terminal(&mut shell),
+        false => run_steps(&mut shell, args),
+    });
     match done {
-        Ok(()) | Err(Stop::Quit) => ExitCode::SUCCESS,
-        Err(Stop::Failed) => ExitCode::FAILURE,
+        Ok(()) | Err(Stop::Quit) if shell.is_interactive() || !shell.has_failed() => ExitCode::SUCCESS,
+        Ok(()) | Err(Stop::Quit | Stop::Failed) => ExitCode::FAILURE,
+        Err(Stop::Script) => ExitCode::from(STATUS_OF_STOPPED_SCRIPT),
         Err(Stop::Output(error)) => end_of_output(&error),
     }
 }
 
-fn run_steps(shell: &mut Shell, steps: &[ScriptStep]) -> Result<(), Stop> {
-    if steps.is_empty() {
+fn run_steps(shell: &mut Shell, args: &SqlArgs) -> Result<(), Stop> {
+    if args.steps.is_empty() {
         return shell.run_file(Path::new("-"));
     }
-    for step in steps {
+    if args.shell.single_transaction {
+        shell.run_text("BEGIN")?;
+    }
+    for step in &args.steps {
         match step {
             ScriptStep::Command(text) => shell.run_text(text)?,
             ScriptStep::File(path) => shell.run_file(path)?,
         }
     }
-    Ok(())
+    // Where something has failed nothing may stay behind.
+    match args.shell.single_transaction {
+        true if shell.has_failed() => shell.run_text("ROLLBACK"),
+        true => shell.run_text("COMMIT"),
+        false => Ok(()),
+    }
 }
 
-fn at_terminal(shell: &mut Shell, args: &SqlArgs) -> Result<(), Stop> {
-    let place = match &args.dir {
-        Some(dir) => format!("the database in {}", dir.display()),
-        None => "a database in memory, gone when you leave".to_owned(),
-    };
-    let mut out = io::stdout();
-    writeln!(out, "lstore {}: {place}. \\? lists commands, \\q leaves.", env!("CARGO_PKG_VERSION"))?;
+fn at_terminal(shell: &mut Shell) -> Result<(), Stop> {
+    shell.survive_interrupts()?;
+    start::greet(shell)?;
     let mut editor = TerminalEditor::new(&shell.db)?;
-    Ok(interactive::run(shell, &mut editor)?)
+    shell.run_source(&mut editor)
 }

@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use sql::{Session, SessionOptions};
 
 use crate::memory::MemoryArgs;
-use crate::run::open_with;
+use crate::opening::open_with;
 
 /// How `serve` runs.
 #[derive(Args, Debug)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use lab::LabError;
 use lab::tpch::TpchArgs;
 
+use crate::opening::open;
 use crate::progress::BenchProgress;
-use crate::run::open;
 
 /// Runs the benchmark and writes its report to standard output.
 pub fn bench(args: &TpchArgs) -> Result<(), LabError> {

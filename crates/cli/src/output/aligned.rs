@@ -1,4 +1,4 @@
-//! Aligned tables in psql's look: names centred, numbers to the right, a row count below.
+//! Aligned columns in psql's look: names centred, numbers to the right, a row count below.
 //!
 //! ```text
 //!  id | name
@@ -9,157 +9,186 @@
 //! (2 rows)
 //! ```
 //!
-//! NULL stands as `NULL`, dimmed on a terminal, so that it is told apart from empty text.
+//! All rows are gathered first, as a column is as wide as its widest value. Every byte is as psql writes it, blanks at the ends of
+//! lines included, so that outputs can be compared. Where rows are expanded by themselves ([`Expanded::Auto`]) and wider than the
+//! screen, the other writer gets them.
 use std::io::{self, Write};
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-
+use super::expanded::ExpandedWriter;
+use super::rows::{Column, Footer, Row, RowWriter};
+use super::signs::{Rule, signs};
+use super::style::{Expanded, Style};
 use super::width::{printable, text_width};
-use super::{RowWriter, Style};
 
-/// A table with all its rows, before it is written.
-#[derive(Default)]
-pub struct Table {
-    headers: Vec<String>,
-    /// for each column, whether it stands to the right
+/// Collects rows and writes them at their end.
+pub(super) struct AlignedWriter {
+    style: Style,
+    title: Option<String>,
+    names: Vec<String>,
     right: Vec<bool>,
-    /// `None` is NULL
-    rows: Vec<Vec<Option<String>>>,
+    rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    /// A table of columns given as name and whether it holds numbers.
-    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Table {
-        let (headers, right) =
-            columns.into_iter().map(|(name, right)| (printable(name).replace('\n', " "), right)).unzip();
-        Table { headers, right, rows: Vec::new() }
+impl AlignedWriter {
+    pub(super) fn new(style: Style) -> AlignedWriter {
+        AlignedWriter { style, title: None, names: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    /// Adds a row, `None` for NULL.
-    pub fn push(&mut self, row: Vec<Option<String>>) {
-        assert_eq!(row.len(), self.headers.len(), "a row has a value for every column");
-        self.rows.push(row);
-    }
-
-    /// Adds a row without NULL.
-    pub fn push_texts(&mut self, row: impl IntoIterator<Item = String>) {
-        self.push(row.into_iter().map(Some).collect());
-    }
-
-    /// Writes the table; `footer` has it end in the row count and an empty line.
-    pub fn write(&self, out: &mut dyn Write, header: bool, footer: bool, color: bool) -> io::Result<()> {
-        let widths = self.widths(header);
-        if header {
-            self.write_header(out, &widths)?;
-        }
-        for row in &self.rows {
-            self.write_row(out, row, &widths, color)?;
-        }
-        if footer {
-            let count = self.rows.len();
-            writeln!(out, "({count} row{})\n", if count == 1 { "" } else { "s" })?;
-        }
-        Ok(())
-    }
-
-    fn widths(&self, header: bool) -> Vec<usize> {
-        let mut widths: Vec<usize> =
-            self.headers.iter().map(|name| if header { text_width(name) } else { 0 }).collect();
+    fn widths(&self) -> Vec<usize> {
+        let lines_width = |text: &String| text.split('\n').map(text_width).max().unwrap_or(0);
+        let mut widths: Vec<usize> = self.names.iter().map(lines_width).collect();
         for row in &self.rows {
             for (width, value) in widths.iter_mut().zip(row) {
-                let lines = value.as_deref().unwrap_or("NULL").split('\n');
-                *width = lines.map(text_width).fold(*width, usize::max);
+                *width = (*width).max(lines_width(value));
             }
         }
         widths
     }
 
-    fn write_header(&self, out: &mut dyn Write, widths: &[usize]) -> io::Result<()> {
-        let mut line = String::new();
-        for (i, (name, width)) in self.headers.iter().zip(widths).enumerate() {
-            let blanks = width - text_width(name);
-            let (left, right) = (blanks / 2, blanks - blanks / 2);
-            line.push_str(if i == 0 { " " } else { "| " });
-            line.extend([&" ".repeat(left), name.as_str(), &" ".repeat(right), " "]);
-        }
-        let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-        writeln!(out, "{}\n{}", line.trim_end(), rule.join("+"))
+    /// How wide a line is, borders included.
+    fn line_width(&self, widths: &[usize]) -> usize {
+        let columns = widths.len();
+        let border = match self.style.border {
+            0 => columns,
+            1 => (columns * 3).saturating_sub(1),
+            _ => columns * 3 + 1,
+        };
+        widths.iter().sum::<usize>() + border
     }
 
-    fn write_row(&self, out: &mut dyn Write, row: &[Option<String>], widths: &[usize], color: bool) -> io::Result<()> {
-        let cells: Vec<Vec<&str>> =
-            row.iter().map(|value| value.as_deref().unwrap_or("NULL").split('\n').collect()).collect();
-        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+    fn write_title(&self, out: &mut dyn Write, widths: &[usize]) -> io::Result<()> {
+        let Some(title) = &self.title else { return Ok(()) };
+        let blanks = self.line_width(widths).saturating_sub(text_width(title)) / 2;
+        writeln!(out, "{:blanks$}{title}", "")
+    }
+
+    fn write_rule(&self, out: &mut dyn Write, widths: &[usize], rule: &Rule) -> io::Result<()> {
+        if widths.is_empty() {
+            return writeln!(out, "{}", rule.line.repeat(2));
+        }
+        let line: Vec<String> = match self.style.border {
+            0 => widths.iter().map(|width| rule.line.repeat(*width)).collect(),
+            _ => widths.iter().map(|width| rule.line.repeat(width + 2)).collect(),
+        };
+        match self.style.border {
+            0 => writeln!(out, "{}", line.join(" ")),
+            1 => writeln!(out, "{}", line.join(rule.middle)),
+            _ => writeln!(out, "{}{}{}", rule.left, line.join(rule.middle), rule.right),
+        }
+    }
+
+    /// Writes the lines of the names, or of a row. Names are centred and filled up to the last blank.
+    fn write_row(&self, out: &mut dyn Write, row: &[String], widths: &[usize], is_header: bool) -> io::Result<()> {
+        let signs = signs(self.style.lines);
+        let border = self.style.border;
+        let cells: Vec<Vec<&str>> = row.iter().map(|value| value.split('\n').collect()).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for at in 0..height {
             let mut line = String::new();
-            for (i, (lines, width)) in cells.iter().zip(widths).enumerate() {
-                let text = lines.get(at).copied().unwrap_or("");
-                let blanks = width - text_width(text);
-                let (left, right) = if self.right[i] { (blanks, 0) } else { (0, blanks) };
-                let text = if color && row[i].is_none() { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() };
-                let end = if at + 1 < lines.len() { '+' } else { ' ' };
-                line.push_str(if i == 0 { " " } else { "| " });
-                line.extend([" ".repeat(left), text, " ".repeat(right)]);
-                line.push(end);
+            if border > 1 {
+                line.push_str(signs.between);
             }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-/// Collects a query's rows into a [`Table`].
-pub(super) struct TableWriter {
-    table: Table,
-    style: Style,
-}
-
-impl TableWriter {
-    pub(super) fn new(style: Style) -> TableWriter {
-        TableWriter { table: Table::default(), style }
-    }
-}
-
-impl RowWriter for TableWriter {
-    fn begin(&mut self, _out: &mut dyn Write, schema: &Schema) -> io::Result<()> {
-        let column = |field: &'_ std::sync::Arc<arrow_schema::Field>| field.data_type().is_numeric();
-        self.table = Table::new(schema.fields().iter().map(|field| (field.name().as_str(), column(field))));
-        Ok(())
-    }
-
-    fn batch(&mut self, _out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()> {
-        for row in 0..batch.num_rows() {
-            let text = |array: &arrow_array::ArrayRef| {
-                sql::text_value(array.as_ref(), row).map(|text| printable(&text).into_owned())
-            };
-            self.table.push(batch.columns().iter().map(text).collect());
+            for (i, (lines, width)) in cells.iter().zip(widths).enumerate() {
+                let is_last = i + 1 == cells.len();
+                let text = lines.get(at).copied().unwrap_or("");
+                let has_more = at + 1 < lines.len();
+                let blanks = width - text_width(text);
+                // Nothing needs to stand behind the last value of a row.
+                let is_open = is_last && border < 2 && !is_header && !has_more;
+                let (left, right) = match is_header {
+                    true => (blanks / 2, blanks - blanks / 2),
+                    false if is_open && (at >= lines.len() || !self.right[i]) => (0, 0),
+                    false if self.right[i] => (blanks, 0),
+                    false => (0, blanks),
+                };
+                if border > 0 {
+                    line.push(' ');
+                }
+                line.extend([" ".repeat(left), text.to_owned(), " ".repeat(right)]);
+                match has_more {
+                    true => line.push_str(signs.more),
+                    false if is_open => {}
+                    false => line.push(' '),
+                }
+                if (border > 0 && !is_last) || border > 1 {
+                    line.push_str(signs.between);
+                }
+            }
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.table.write(out, self.style.header, self.style.header, self.style.color)
+    fn is_too_wide(&self, widths: &[usize]) -> bool {
+        let screen = self.style.screen.filter(|_| self.style.expanded == Expanded::Auto);
+        screen.is_some_and(|screen| self.line_width(widths) > screen)
+    }
+
+    fn write(&self, out: &mut dyn Write, widths: &[usize], footer: &Footer) -> io::Result<()> {
+        let (signs, border) = (signs(self.style.lines), self.style.border);
+        let has_header = !self.style.tuples_only;
+        if has_header {
+            self.write_title(out, widths)?;
+        }
+        if border > 1 {
+            self.write_rule(out, widths, &signs.top)?;
+        }
+        if has_header {
+            self.write_row(out, &self.names, widths, true)?;
+            self.write_rule(out, widths, &signs.middle)?;
+        }
+        self.rows.iter().try_for_each(|row| self.write_row(out, row, widths, false))?;
+        if border > 1 {
+            self.write_rule(out, widths, &signs.bottom)?;
+        }
+        if has_header {
+            footer.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
+        writeln!(out)
+    }
+}
+
+impl RowWriter for AlignedWriter {
+    fn begin(&mut self, _: &mut dyn Write, title: Option<&str>, columns: &[Column]) -> io::Result<()> {
+        self.title = title.map(str::to_owned);
+        self.names = columns.iter().map(|column| printable(&column.name).into_owned()).collect();
+        self.right = columns.iter().map(Column::is_right).collect();
+        Ok(())
+    }
+
+    fn row(&mut self, _: &mut dyn Write, row: Row) -> io::Result<()> {
+        let text = |value: Option<String>| match value {
+            Some(value) => printable(&value).into_owned(),
+            None => self.style.null.clone(),
+        };
+        self.rows.push(row.into_iter().map(text).collect());
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write, footer: &Footer) -> io::Result<()> {
+        let widths = self.widths();
+        if !self.is_too_wide(&widths) {
+            return self.write(out, &widths, footer);
+        }
+        let mut other = ExpandedWriter::new(self.style.clone());
+        other.begin_texts(self.title.take(), std::mem::take(&mut self.names));
+        other.take_rows(std::mem::take(&mut self.rows));
+        other.end(out, footer)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Format;
-    use crate::output::test_data::{batch, rendered};
+    use crate::output::style::{Format, LineStyle};
+    use crate::output::test_data::{batch, rendered, rendered_in};
 
     #[test]
     fn columns_are_aligned_by_display_width() {
-        let expected = "         id          |    name    | money |  ok
----------------------+------------+-------+------
-                   1 | a \"b\", c|d |  1.50 | t
- 1152921504606846976 |            | -0.05 | f
-                NULL | 日本      +|  NULL | NULL
-                     | line       |       |
-(3 rows)
-
-";
+        let expected = "         id          |    name    | money | ok \n\
+                        ---------------------+------------+-------+----\n                   \
+                        1 | a \"b\", c|d |  1.50 | t\n 1152921504606846976 |            | -0.05 | f\n                     \
+                        | 日本      +|       | \n                     | line       |       | \n(3 rows)\n\n";
         assert_eq!(rendered(Format::Table, vec![batch()]), expected);
     }
 
@@ -170,22 +199,29 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_be_wider_than_any_screen() {
-        let mut table = Table::new([("a", false), ("b", true)]);
-        table.push_texts(["x".repeat(70_000), "y".repeat(70_000)]);
-        table.push_texts(["1".to_owned(), "2".to_owned()]);
-        let mut out = Vec::new();
-        table.write(&mut out, true, true, false).unwrap();
-        let lines: Vec<usize> = String::from_utf8(out).unwrap().lines().map(str::len).collect();
-        assert_eq!(lines[..4], [105_004, 140_005, 140_004, 140_004]);
+    fn borders_and_signs_are_those_of_psql() {
+        let one = vec![batch().project(&[0, 3]).unwrap().slice(0, 1)];
+        let style = |border, lines| Style { border, lines, ..Style::default() };
+        let none = rendered_in(&style(0, LineStyle::Ascii), one.clone());
+        assert_eq!(none, "id ok \n-- --\n 1 t\n(1 row)\n\n");
+        let all = rendered_in(&style(2, LineStyle::Ascii), one.clone());
+        assert_eq!(all, "+----+----+\n| id | ok |\n+----+----+\n|  1 | t  |\n+----+----+\n(1 row)\n\n");
+        let drawn = rendered_in(&style(2, LineStyle::Unicode), one);
+        assert_eq!(drawn, "┌────┬────┐\n│ id │ ok │\n├────┼────┤\n│  1 │ t  │\n└────┴────┘\n(1 row)\n\n");
     }
 
     #[test]
-    fn null_is_dimmed_on_a_terminal_without_shifting_columns() {
-        let mut table = Table::new([("a", false), ("b", false)]);
-        table.push(vec![None, Some("x".into())]);
-        let mut out = Vec::new();
-        table.write(&mut out, false, false, true).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), " \x1b[2mNULL\x1b[0m | x\n");
+    fn rows_wider_than_the_screen_are_expanded_where_that_is_left_to_the_shell() {
+        let style = |screen| Style { expanded: Expanded::Auto, screen, ..Style::default() };
+        assert!(rendered_in(&style(Some(20)), vec![batch()]).starts_with("-[ RECORD 1 ]"));
+        assert!(rendered_in(&style(Some(200)), vec![batch()]).starts_with("    "));
+        assert!(rendered_in(&style(None), vec![batch()]).starts_with("    "));
+    }
+
+    #[test]
+    fn null_and_headers_are_as_they_are_set() {
+        let style = Style { null: "∅".into(), tuples_only: true, ..Style::default() };
+        let expected = "  ∅ | 日本+|     ∅ | ∅\n    | line |       | \n\n";
+        assert_eq!(rendered_in(&style, vec![batch().slice(2, 1)]), expected);
     }
 }

@@ -6,11 +6,9 @@
 //! else is the string that PostgreSQL writes.
 use std::io::{self, Write};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use sql::pg_types;
 
-use super::RowWriter;
+use super::rows::{Column, Footer, Row, RowWriter};
 
 /// The largest integer up to which a double holds every one.
 const INTEGER_MAX: i64 = 1 << 53;
@@ -21,29 +19,29 @@ const DIGITS_MAX: usize = 15;
 pub(super) struct JsonWriter {
     /// the columns' names, as JSON strings
     names: Vec<String>,
+    /// the numbers of their types
+    oids: Vec<u32>,
     any: bool,
 }
 
 impl RowWriter for JsonWriter {
-    fn begin(&mut self, out: &mut dyn Write, schema: &Schema) -> io::Result<()> {
-        self.names = schema.fields().iter().map(|field| quoted(field.name())).collect();
+    fn begin(&mut self, out: &mut dyn Write, _: Option<&str>, columns: &[Column]) -> io::Result<()> {
+        self.names = columns.iter().map(|column| quoted(&column.name)).collect();
+        self.oids = columns.iter().map(|column| column.oid).collect();
         out.write_all(b"[")
     }
 
-    fn batch(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()> {
-        for row in 0..batch.num_rows() {
-            out.write_all(if self.any { b",\n{" } else { b"\n{" })?;
-            self.any = true;
-            for (i, (name, array)) in self.names.iter().zip(batch.columns()).enumerate() {
-                let comma = if i > 0 { "," } else { "" };
-                write!(out, "{comma}{name}:{}", value(array.as_ref(), row))?;
-            }
-            out.write_all(b"}")?;
+    fn row(&mut self, out: &mut dyn Write, row: Row) -> io::Result<()> {
+        out.write_all(if self.any { b",\n{" } else { b"\n{" })?;
+        self.any = true;
+        for (i, ((name, oid), text)) in self.names.iter().zip(&self.oids).zip(row).enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(out, "{comma}{name}:{}", value(*oid, text))?;
         }
-        Ok(())
+        out.write_all(b"}")
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    fn end(&mut self, out: &mut dyn Write, _: &Footer) -> io::Result<()> {
         out.write_all(if self.any { b"\n]\n" } else { b"]\n" })
     }
 }
@@ -53,15 +51,15 @@ fn quoted(text: &str) -> String {
 }
 
 /// The JSON of one value.
-fn value(array: &dyn Array, row: usize) -> String {
-    let Some(text) = sql::text_value(array, row) else { return "null".to_owned() };
-    let is_number = match array.data_type() {
-        DataType::Boolean => return array.as_boolean().value(row).to_string(),
-        data_type if data_type.is_integer() => {
+fn value(oid: u32, text: Option<String>) -> String {
+    let Some(text) = text else { return "null".to_owned() };
+    let is_number = match oid {
+        pg_types::BOOL => return if text == "t" { "true".to_owned() } else { "false".to_owned() },
+        pg_types::INT2 | pg_types::INT4 | pg_types::INT8 | pg_types::OID => {
             text.parse::<i64>().is_ok_and(|number| (-INTEGER_MAX..=INTEGER_MAX).contains(&number))
         }
-        data_type if data_type.is_floating() => text.parse::<f64>().is_ok_and(f64::is_finite),
-        data_type if data_type.is_numeric() => {
+        pg_types::FLOAT4 | pg_types::FLOAT8 => text.parse::<f64>().is_ok_and(f64::is_finite),
+        pg_types::NUMERIC => {
             let digits = text.trim_start_matches(['-', '0', '.']).chars().filter(char::is_ascii_digit).count();
             digits <= DIGITS_MAX && text.bytes().last().is_some_and(|last| last.is_ascii_digit())
         }

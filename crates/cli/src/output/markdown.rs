@@ -1,44 +1,35 @@
 //! Markdown tables, streamed and therefore not padded: a renderer aligns them.
 use std::io::{self, Write};
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-
-use super::RowWriter;
+use super::rows::{Column, Footer, Row, RowWriter};
+use super::style::Style;
 use super::width::printable;
 
 pub(super) struct MarkdownWriter {
-    header: bool,
+    style: Style,
 }
 
 impl MarkdownWriter {
-    pub(super) fn new(header: bool) -> MarkdownWriter {
-        MarkdownWriter { header }
+    pub(super) fn new(style: Style) -> MarkdownWriter {
+        MarkdownWriter { style }
     }
 }
 
 impl RowWriter for MarkdownWriter {
-    fn begin(&mut self, out: &mut dyn Write, schema: &Schema) -> io::Result<()> {
-        if !self.header {
+    fn begin(&mut self, out: &mut dyn Write, _: Option<&str>, columns: &[Column]) -> io::Result<()> {
+        if self.style.tuples_only {
             return Ok(());
         }
-        write_line(out, schema.fields().iter().map(|field| escaped(field.name())))?;
-        let rule = |numeric| if numeric { "---:" } else { "---" };
-        write_line(out, schema.fields().iter().map(|field| rule(field.data_type().is_numeric()).to_owned()))
+        write_line(out, columns.iter().map(|column| escaped(&column.name)))?;
+        write_line(out, columns.iter().map(|column| if column.is_right() { "---:" } else { "---" }.to_owned()))
     }
 
-    fn batch(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()> {
-        for row in 0..batch.num_rows() {
-            let text = |array: &arrow_array::ArrayRef| match sql::text_value(array.as_ref(), row) {
-                Some(text) => escaped(&text),
-                None => "NULL".to_owned(),
-            };
-            write_line(out, batch.columns().iter().map(text))?;
-        }
-        Ok(())
+    fn row(&mut self, out: &mut dyn Write, row: Row) -> io::Result<()> {
+        let text = |value: Option<String>| value.map_or_else(|| self.style.null.clone(), |value| escaped(&value));
+        write_line(out, row.into_iter().map(text))
     }
 
-    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+    fn end(&mut self, _: &mut dyn Write, _: &Footer) -> io::Result<()> {
         Ok(())
     }
 }
@@ -64,7 +55,7 @@ mod tests {
     fn bars_and_line_breaks_stay_inside_their_cell() {
         let expected = "| id | name | money | ok |\n| ---: | --- | ---: | --- |\n\
                         | 1 | a \"b\", c\\|d | 1.50 | t |\n| 1152921504606846976 |  | -0.05 | f |\n\
-                        | NULL | 日本<br>line | NULL | NULL |\n";
+                        |  | 日本<br>line |  |  |\n";
         assert_eq!(rendered(Format::Markdown, vec![batch()]), expected);
     }
 }

@@ -1,99 +1,78 @@
-//! How a query's rows are written: as an aligned table, CSV, JSON or Markdown.
+//! How rows are written: aligned, unaligned or as HTML, CSV, JSON or Markdown, and what `\pset` says of it.
 //!
-//! A table is held back until its last row, as its columns are as wide as their widest value; the other
-//! formats stream. All take the text of values from [`sql::text_value`], which is PostgreSQL's.
-use std::io::{self, Write};
+//! Rows of a query stream through [`write_rows`]; what a command lists is gathered in a [`table::Table`]. Both go through a
+//! [`RowWriter`], which is begun once, given every row, and ended. Aligned and expanded rows are held back until the last one, as
+//! columns are as wide as their widest value; the other formats stream.
+use std::io::Write;
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-use clap::ValueEnum;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{Field, Schema};
 use sql::SqlError;
 
+use rows::{Column, Footer, Row, RowWriter, RowsError};
+use style::{Expanded, Format, Style};
+
+mod aligned;
 mod csv;
+mod expanded;
+mod html;
 mod json;
 mod markdown;
+pub(crate) mod options;
+pub(crate) mod rows;
+mod signs;
+pub mod style;
 pub(crate) mod table;
+mod unaligned;
 pub(crate) mod width;
 
-/// A format of rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// Aligned columns, as psql writes them
-    Table,
-    /// Comma-separated values (RFC 4180, lines end in LF)
-    Csv,
-    /// An array of objects, one a line
-    Json,
-    /// A Markdown table
-    Markdown,
-}
-
-impl Format {
-    /// The format's name on the command line and in `\format`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Table => "table",
-            Format::Csv => "csv",
-            Format::Json => "json",
-            Format::Markdown => "markdown",
-        }
+fn writer(style: &Style) -> Box<dyn RowWriter> {
+    let is_expanded = style.expanded == Expanded::On;
+    match style.format {
+        Format::Table if is_expanded => Box::new(expanded::ExpandedWriter::new(style.clone())),
+        Format::Table => Box::new(aligned::AlignedWriter::new(style.clone())),
+        Format::Unaligned => Box::new(unaligned::UnalignedWriter::new(style.clone())),
+        Format::Csv => Box::new(csv::CsvWriter::new(style.clone())),
+        Format::Html => Box::new(html::HtmlWriter::new(style.clone())),
+        Format::Json => Box::new(json::JsonWriter::default()),
+        Format::Markdown => Box::new(markdown::MarkdownWriter::new(style.clone())),
     }
 }
 
-/// How rows look.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// The format.
-    pub format: Format,
-    /// Whether the names of the columns (and a table's row count) are written.
-    pub header: bool,
-    /// Whether escape sequences for colour may be written.
-    pub color: bool,
+/// The columns of a query.
+pub(crate) fn columns_of(schema: &Schema) -> Vec<Column> {
+    let column = |field: &Field| Column { name: field.name().clone(), oid: sql::wire::oids::of_field(field) };
+    schema.fields().iter().map(|field| column(field)).collect()
 }
 
-/// Why rows could not be written to their end.
-#[derive(Debug)]
-pub(crate) enum RowsError {
-    /// The query failed on the way.
-    Query(SqlError),
-    /// The output does not take more.
-    Output(io::Error),
+/// The rows of a batch.
+pub(crate) fn rows_of<'a>(batch: &'a RecordBatch, columns: &'a [Column]) -> impl Iterator<Item = Row> + 'a {
+    let value = |array: &dyn Array, row: usize, column: &Column| {
+        let text = sql::text_value(array, row)?;
+        Some(if column.is_vector() { sql::vector_text(&text) } else { text })
+    };
+    let row = move |row| batch.columns().iter().zip(columns).map(|(array, column)| value(array, row, column)).collect();
+    (0..batch.num_rows()).map(row)
 }
 
-impl From<io::Error> for RowsError {
-    fn from(error: io::Error) -> RowsError {
-        RowsError::Output(error)
-    }
-}
-
-/// One format at work: begun once, then given every batch, then ended.
-trait RowWriter {
-    fn begin(&mut self, out: &mut dyn Write, schema: &Schema) -> io::Result<()>;
-    fn batch(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()>;
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
-}
-
-/// Writes all rows; returns how many there were.
+/// Writes all rows of a query; returns how many there were.
 pub(crate) fn write_rows(
     out: &mut dyn Write,
     schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch, SqlError>>,
-    style: Style,
+    style: &Style,
 ) -> Result<u64, RowsError> {
-    let mut writer: Box<dyn RowWriter> = match style.format {
-        Format::Table => Box::new(table::TableWriter::new(style)),
-        Format::Csv => Box::new(csv::CsvWriter::new(style.header)),
-        Format::Json => Box::new(json::JsonWriter::default()),
-        Format::Markdown => Box::new(markdown::MarkdownWriter::new(style.header)),
-    };
+    let columns = columns_of(schema);
+    let mut writer = writer(style);
     let mut rows = 0;
-    writer.begin(out, schema)?;
+    writer.begin(out, style.title.as_deref(), &columns)?;
     for batch in batches {
         let batch = batch.map_err(RowsError::Query)?;
         rows += batch.num_rows() as u64;
-        writer.batch(out, &batch)?;
+        rows_of(&batch, &columns).try_for_each(|row| writer.row(out, row))?;
     }
-    writer.end(out)?;
+    let footer = if style.footer { Footer::Count(rows) } else { Footer::Nothing };
+    writer.end(out, &footer)?;
     Ok(rows)
 }
 
@@ -104,7 +83,8 @@ pub(crate) mod test_data {
 
     use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, StringViewArray};
 
-    use super::{Format, Style, write_rows};
+    use super::style::{Format, Style};
+    use super::write_rows;
 
     /// A batch of bigint, text, numeric and boolean with awkward values.
     pub fn batch() -> RecordBatch {
@@ -120,8 +100,12 @@ pub(crate) mod test_data {
 
     /// Renders some batches in a format.
     pub fn rendered(format: Format, batches: Vec<RecordBatch>) -> String {
+        rendered_in(&Style { format, ..Style::default() }, batches)
+    }
+
+    /// Renders some batches in a style.
+    pub fn rendered_in(style: &Style, batches: Vec<RecordBatch>) -> String {
         let mut out = Vec::new();
-        let style = Style { format, header: true, color: false };
         let schema = batches[0].schema();
         write_rows(&mut out, &schema, batches.into_iter().map(Ok), style).unwrap();
         String::from_utf8(out).unwrap()

@@ -1,8 +1,5 @@
-//! The shell at a terminal: lines come one by one, failures are told and survived.
-use std::io;
-
-use crate::input::{Input, Item};
-use crate::shell::{Shell, Stop};
+//! Where lines come from: a terminal, a script, a test.
+use std::io::{self, BufRead};
 
 /// The result of reading a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,80 +8,92 @@ pub enum Line {
     Text(String),
     /// Ctrl-C: the user wants to start the statement over.
     Interrupted,
-    /// Ctrl-D: the user leaves.
+    /// Ctrl-D, or the end of the script.
     End,
 }
 
-/// Where lines come from: a terminal, or a test.
+/// Where lines come from.
 pub trait LineSource {
     /// Waits for a line.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// If there is nothing to read from any more; of the kind `InvalidData` if the line is no UTF-8.
     fn read_line(&mut self, prompt: &str) -> io::Result<Line>;
-    /// Puts an entry into the history.
-    fn remember(&mut self, entry: &str);
-}
 
-/// Runs what the user types until they leave.
-///
-/// # Errors
-/// If the terminal is gone: no line can be read, or the output does not take what is written.
-pub fn run(shell: &mut Shell, source: &mut dyn LineSource) -> io::Result<()> {
-    let mut input = Input::default();
-    let mut entry = String::new();
-    loop {
-        let prompt = prompt(shell, &input);
-        let line = match source.read_line(prompt)? {
-            Line::Text(line) => line,
-            Line::Interrupted => {
-                input.clear();
-                entry.clear();
-                continue;
+    /// Reads a line of rows with its end into `line`, as the bytes that it has; nothing at the end.
+    ///
+    /// # Errors
+    /// As [`read_line`](Self::read_line).
+    fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
+        match self.read_line(">> ")? {
+            Line::Text(text) => {
+                line.extend_from_slice(text.as_bytes());
+                line.push(b'\n');
+                Ok(())
             }
-            Line::End => return Ok(()),
-        };
-        let is_first = input.is_empty();
-        if is_first && line.trim().is_empty() {
-            continue;
+            Line::Interrupted => {
+                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "COPY from stdin failed: canceled by user"))
+            }
+            Line::End => Ok(()),
         }
-        if is_first && is_farewell(&line) {
-            return Ok(());
-        }
-        if !entry.is_empty() {
-            entry.push('\n');
-        }
-        entry.push_str(&line);
-        let items = input.push_line(&line);
-        if input.is_empty() {
-            source.remember(&std::mem::take(&mut entry));
-        }
-        if run_items(shell, items)? {
-            return Ok(());
-        }
+    }
+
+    /// Puts an entry into the history.
+    fn remember(&mut self, _entry: &str) {}
+
+    /// What the script is called; none of what a user types.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a user types the lines.
+    fn is_interactive(&self) -> bool {
+        true
     }
 }
 
-/// Runs the items of a line; whether the user leaves.
-fn run_items(shell: &mut Shell, items: Vec<Item>) -> io::Result<bool> {
-    match shell.run_items(items, None, None) {
-        // The failure has been reported; the statements after it on the same line are dropped, as psql does.
-        Ok(_) | Err(Stop::Failed) => Ok(false),
-        Err(Stop::Quit) => Ok(true),
-        Err(Stop::Output(error)) => Err(error),
+/// The lines of a script.
+pub(crate) struct Script<'a> {
+    lines: &'a mut dyn BufRead,
+    name: Option<&'a str>,
+    is_first: bool,
+}
+
+impl<'a> Script<'a> {
+    /// A script; without a name it is a text of the command line.
+    pub(crate) fn new(lines: &'a mut dyn BufRead, name: Option<&'a str>) -> Script<'a> {
+        Script { lines, name, is_first: true }
     }
 }
 
-fn prompt(shell: &Shell, input: &Input) -> &'static str {
-    match (input.is_empty(), shell.in_transaction()) {
-        (true, false) => "lstore> ",
-        (true, true) => "lstore*> ",
-        (false, false) => "   ...> ",
-        (false, true) => "    ...> ",
+impl LineSource for Script<'_> {
+    fn read_line(&mut self, _: &str) -> io::Result<Line> {
+        let mut line = Vec::new();
+        if self.lines.read_until(b'\n', &mut line)? == 0 {
+            return Ok(Line::End);
+        }
+        let is_first = std::mem::take(&mut self.is_first);
+        let text = String::from_utf8(line)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "invalid byte sequence for encoding \"UTF8\""))?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let text = if is_first { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+        Ok(Line::Text(text.to_owned()))
     }
-}
 
-/// Whether the line is a word that people leave programs with.
-fn is_farewell(line: &str) -> bool {
-    matches!(line.trim().trim_end_matches(';'), "exit" | "quit")
+    fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
+        // The rows of a statement of the command line are those of standard input.
+        match self.name {
+            Some(_) => self.lines.read_until(b'\n', line).map(drop),
+            None => io::stdin().lock().read_until(b'\n', line).map(drop),
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name
+    }
+
+    fn is_interactive(&self) -> bool {
+        false
+    }
 }

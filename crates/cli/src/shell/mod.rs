@@ -1,27 +1,49 @@
-//! Runs statements and scripts on one session and writes what comes of them.
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+//! The shell: a session with what surrounds it, and the loop that reads lines and runs what they hold.
+//!
+//! ```text
+//! lines -> buffer -> a statement       -> statement -> rows, a tag, an error
+//!                 -> a backslash command (`commands`)
+//! ```
+//!
+//! This is the state. `main_loop` is the loop over a source of lines (`lines`), whose state is `reading`; `buffer` cuts them, `statement`
+//! runs a statement, `destination` knows what becomes of its rows, and `copy_rows` has the rows of `COPY FROM STDIN`.
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use engine::Database;
-use sql::{Command, FileAccess, Notification, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
+use sql::{FileAccess, Session, SessionOptions, SqlError};
 
-use crate::diagnostics::{self, ScriptPlace};
-use crate::input::{Input, Item};
-use crate::output::{RowsError, Style, write_rows};
+use crate::diagnostics::{self, ScriptPlace, Verbosity};
+use crate::output::style::Style;
 use crate::progress::CopyBars;
-use crate::script_rows::ScriptRows;
 
-/// How deep scripts may include scripts.
-const INCLUDE_DEPTH_MAX: usize = 32;
+pub(crate) mod branches;
+pub(crate) mod buffer;
+pub(crate) mod copy_rows;
+mod crosstab;
+pub(crate) mod destination;
+mod interrupts;
+pub mod lines;
+mod main_loop;
+mod pager;
+mod prompt;
+pub(crate) mod reading;
+pub(crate) mod sink;
+pub(crate) mod statement;
+pub(crate) mod variables;
+
+use interrupts::Interrupts;
+use sink::Sink;
+use variables::Variables;
 
 /// Why running did not go on.
 #[derive(Debug)]
 pub enum Stop {
-    /// A statement or command failed; the user has been told.
+    /// A statement of the command line failed; the user has been told.
     Failed,
+    /// A script was to stop at its first error (`ON_ERROR_STOP`), of which the user has been told.
+    Script,
     /// `\q`
     Quit,
     /// The output does not take more.
@@ -31,6 +53,41 @@ pub enum Stop {
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         Stop::Output(error)
+    }
+}
+
+/// Why a statement or a command did not do what it was to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user has been told.
+    Told,
+    /// What the user is to be told.
+    Message(String),
+    /// Nothing more is to run.
+    Stop(Stop),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Stop(Stop::Output(error))
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Failure {
+        Failure::Stop(stop)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Failure {
+        Failure::Message(message.to_owned())
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
     }
 }
 
@@ -44,6 +101,8 @@ pub struct Settings {
     pub style: Style,
     /// Whether errors may be coloured.
     pub err_color: bool,
+    /// Which database it is, as people say it.
+    pub database: String,
     /// Whether a user types the statements: tags are then written in every format.
     pub interactive: bool,
     /// Whether long statements that read or write files show a bar.
@@ -55,12 +114,27 @@ pub struct Shell {
     pub(crate) db: Database,
     pub(crate) session: Session,
     pub(crate) settings: Settings,
-    /// the file that `\o` named, which then takes the place of `settings.out`
-    pub(crate) redirected: Option<Box<dyn Write>>,
+    pub(crate) variables: Variables,
+    /// what `\o` named, which then takes the place of `settings.out`
+    pub(crate) redirected: Option<Sink>,
     pub(crate) timing: bool,
     /// The key that `\restrict` named: no other backslash command is taken until `\unrestrict` names it.
     pub(crate) restricted: Option<String>,
-    depth: usize,
+    /// The values for the parameters of the next statement (`\bind`).
+    pub(crate) bound: Option<Vec<String>>,
+    /// The newest error with its statement, for `\errverbose`.
+    pub(crate) last_error: Option<(SqlError, String)>,
+    /// Whether a statement or a command has failed, which the exit status tells.
+    pub(crate) has_failed: bool,
+    /// The scripts that are being run, the innermost last.
+    pub(crate) scripts: Vec<PathBuf>,
+    /// Where the command stands that runs.
+    pub(crate) place: Option<ScriptPlace>,
+    /// The statements that `\gexec` has found and not run.
+    pub(crate) cells: Vec<String>,
+    /// Whether long output goes through a program that shows it page by page.
+    pub(crate) has_pager: bool,
+    pub(crate) interrupts: Interrupts,
 }
 
 impl Shell {
@@ -73,224 +147,77 @@ impl Shell {
         if settings.bars {
             session.set_progress(Arc::new(CopyBars::default()));
         }
-        let db = db.clone();
-        Shell { db, session, settings, redirected: None, timing: false, restricted: None, depth: 0 }
+        Shell {
+            db: db.clone(),
+            session,
+            settings,
+            variables: Variables::default(),
+            redirected: None,
+            timing: false,
+            restricted: None,
+            bound: None,
+            last_error: None,
+            has_failed: false,
+            scripts: Vec::new(),
+            place: None,
+            cells: Vec::new(),
+            has_pager: true,
+            interrupts: Interrupts::default(),
+        }
     }
 
-    /// Whether a transaction that the user began is open.
-    pub fn in_transaction(&self) -> bool {
-        self.session.transaction_status() != TransactionStatus::Idle
+    /// Has Ctrl-C cancel the statement that runs, and not end the shell.
+    ///
+    /// # Errors
+    /// If the signal cannot be waited for.
+    pub fn survive_interrupts(&self) -> io::Result<()> {
+        self.interrupts.cancel(self.session.cancel_handle())
+    }
+
+    /// Whether a user types the statements.
+    pub fn is_interactive(&self) -> bool {
+        self.settings.interactive
+    }
+
+    /// Whether a statement or a command has failed.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Where rows go at present.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
-        self.redirected.as_mut().unwrap_or(&mut self.settings.out).as_mut()
-    }
-
-    /// Runs SQL text and backslash commands to the end or the first failure.
-    ///
-    /// # Errors
-    /// - [`Stop::Failed`] if a statement or command has failed, which has been reported.
-    /// - [`Stop::Quit`] if the user leaves.
-    /// - [`Stop::Output`] if the output does not take more.
-    pub fn run_text(&mut self, text: &str) -> Result<(), Stop> {
-        self.run_lines(&mut text.as_bytes(), None)
-    }
-
-    /// Runs the script at `path`, `-` being standard input.
-    ///
-    /// # Errors
-    /// As [`run_text`](Self::run_text); [`Stop::Failed`], too, if the file cannot be read, is no UTF-8, or scripts
-    /// include each other too deeply.
-    pub fn run_file(&mut self, path: &Path) -> Result<(), Stop> {
-        if path == Path::new("-") {
-            return self.run_lines(&mut io::stdin().lock(), Some("<stdin>"));
+        match &mut self.redirected {
+            Some(sink) => sink,
+            None => self.settings.out.as_mut(),
         }
-        if self.depth == INCLUDE_DEPTH_MAX {
-            return Err(self.fail(&format!("{}: scripts include each other too deeply", path.display()), None));
-        }
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) => return Err(self.fail(&format!("{}: {error}", path.display()), None)),
-        };
-        self.depth += 1;
-        let done = self.run_lines(&mut BufReader::new(file), Some(&path.display().to_string()));
-        self.depth -= 1;
-        done
     }
 
-    fn run_lines(&mut self, lines: &mut dyn BufRead, name: Option<&str>) -> Result<(), Stop> {
-        let mut input = Input::default();
-        let mut number = 0;
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            number += 1;
-            let place = |line| name.map(|file| ScriptPlace { file: file.to_owned(), line });
-            let count = match lines.read_until(b'\n', &mut line) {
-                Ok(count) => count,
-                Err(error) => return Err(self.fail(&error.to_string(), place(number).as_ref())),
-            };
-            if count == 0 {
-                break;
-            }
-            let Ok(text) = std::str::from_utf8(&line) else {
-                return Err(self.fail("invalid byte sequence for encoding \"UTF8\"", place(number).as_ref()));
-            };
-            let text = text.strip_suffix('\n').unwrap_or(text);
-            let text = text.strip_suffix('\r').unwrap_or(text);
-            let text = if number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
-            let items = input.push_line(text);
-            // Where rows of COPY follow is known of scripts only.
-            let taken = match name {
-                Some(_) => self.run_items(items, name, Some(&mut *lines))?,
-                None => self.run_items(items, name, None)?,
-            };
-            input.pass_over(taken);
-            number += taken;
-        }
-        self.run_items(input.finish(), name, None).map(drop)
+    /// Writes to where errors and notices go, behind all output from before.
+    pub(crate) fn write_error(&mut self, text: &str) -> io::Result<()> {
+        self.out().flush()?;
+        self.settings.err.write_all(text.as_bytes())?;
+        self.settings.err.flush()
     }
 
-    /// Runs items to the end or the first failure; `file` names where they come from, and `script` is what follows there. Returns how many
-    /// lines of that were rows.
-    pub(crate) fn run_items(
+    /// Tells of a statement that failed, and remembers it.
+    pub(crate) fn tell_error(
         &mut self,
-        items: Vec<Item>,
-        file: Option<&str>,
-        mut script: Option<&mut dyn BufRead>,
-    ) -> Result<usize, Stop> {
-        let place = |line| file.map(|file| ScriptPlace { file: file.to_owned(), line });
-        let mut taken = 0;
-        for item in items {
-            match item {
-                Item::Statement { text, line } => {
-                    // What is lent to one statement goes on to the next.
-                    let rows = script.as_mut().map(|script| &mut **script as &mut dyn BufRead);
-                    taken += self.run_statement(&text, place(line).as_ref(), rows)?;
-                }
-                Item::Command { text, line } => self.run_command(&text, place(line).as_ref())?,
-            }
-        }
-        Ok(taken)
-    }
-
-    fn run_statement(
-        &mut self,
+        error: &SqlError,
         statement: &str,
         place: Option<&ScriptPlace>,
-        script: Option<&mut dyn BufRead>,
-    ) -> Result<usize, Stop> {
-        let start = Instant::now();
-        let out = self.redirected.as_deref_mut().unwrap_or(&mut *self.settings.out);
-        let mut rows = ScriptRows::new(script, out);
-        let executed = self.session.execute_with_input(statement, &mut rows);
-        rows.pass_over()?;
-        let (has_copied, taken) = (rows.has_given, rows.lines);
-        let done = match executed {
-            Ok(Outcome::Rows(rows)) => {
-                let (schema, _zone) = (rows.schema(), rows.in_zone());
-                let style = self.settings.style;
-                let style = Style { color: style.color && self.redirected.is_none(), ..style };
-                let tag = rows.tag().map(str::to_owned);
-                let written = write_rows(self.out(), &schema, rows, style);
-                written.and_then(|_| tag.map_or(Ok(()), |tag| self.tell_tag(&tag).map_err(RowsError::Output)))
-            }
-            // The rows are all that there is to say, as a reader of them expects.
-            Ok(Outcome::Done(_)) if has_copied => Ok(()),
-            Ok(Outcome::Done(command)) => self.tell_done(&command).map_err(RowsError::Output),
-            Err(error) => Err(RowsError::Query(error)),
-        };
-        match done {
-            Ok(()) => {}
-            Err(RowsError::Output(error)) => return Err(Stop::Output(error)),
-            Err(RowsError::Query(error)) => return Err(self.tell_error(&error, statement, place)),
-        }
-        if self.timing {
-            let line = timing_line(start.elapsed());
-            writeln!(self.out(), "{line}")?;
-        }
-        self.tell_heard()?;
-        self.out().flush()?;
-        Ok(taken)
-    }
-
-    /// Tells what has been said with `NOTIFY` on channels that the session listens to, outside of a transaction, as psql does.
-    fn tell_heard(&mut self) -> io::Result<()> {
-        if !self.session.has_listened() || self.session.transaction_status() != TransactionStatus::Idle {
-            return Ok(());
-        }
-        for Notification { channel, payload, process } in self.session.mailbox().take() {
-            let with = if payload.is_empty() { String::new() } else { format!(" with payload \"{payload}\"") };
-            let from = format!("received from server process with PID {process}.");
-            writeln!(self.out(), "Asynchronous notification \"{channel}\"{with} {from}")?;
-        }
-        Ok(())
-    }
-
-    fn tell_done(&mut self, command: &Command) -> io::Result<()> {
-        if !command.notices.is_empty() {
-            self.out().flush()?;
-            for notice in &command.notices {
-                writeln!(self.settings.err, "{}:  {notice}", notice.severity)?;
-            }
-            self.settings.err.flush()?;
-        }
-        self.tell_tag(&command.tag)
-    }
-
-    fn tell_tag(&mut self, tag: &str) -> io::Result<()> {
-        if self.settings.interactive || self.settings.style.format == crate::output::Format::Table {
-            writeln!(self.out(), "{tag}")?;
-        }
-        Ok(())
-    }
-
-    fn tell_error(&mut self, error: &SqlError, statement: &str, place: Option<&ScriptPlace>) -> Stop {
-        let text = diagnostics::render(error, statement, place, self.settings.err_color);
-        // Output from before the failure comes before its message.
-        if let Err(error) = self.out().flush() {
-            return Stop::Output(error);
-        }
-        match self.settings.err.write_all(text.as_bytes()).and_then(|()| self.settings.err.flush()) {
-            Ok(()) => Stop::Failed,
-            Err(error) => Stop::Output(error),
-        }
+    ) -> io::Result<()> {
+        let verbosity = Verbosity::named(self.variables.text("VERBOSITY"));
+        let text = diagnostics::render(error, statement, place, verbosity, self.settings.err_color);
+        self.last_error = Some((error.clone(), statement.to_owned()));
+        self.write_error(&text)
     }
 
     /// Tells of a failure that no statement is to blame for.
-    pub(crate) fn fail(&mut self, message: &str, place: Option<&ScriptPlace>) -> Stop {
-        self.tell_error(&SqlError::new("XX000", message), "", place)
-    }
-
-    /// Has rows go to the file at `path` from now on, or back to where they went at first.
-    pub(crate) fn redirect(&mut self, path: Option<&Path>) -> io::Result<()> {
-        self.out().flush()?;
-        self.redirected = match path {
-            Some(path) => Some(Box::new(BufWriter::new(File::create(path)?))),
-            None => None,
+    pub(crate) fn tell_failure(&mut self, message: &str, place: Option<&ScriptPlace>) -> io::Result<()> {
+        let text = match place {
+            Some(place) => format!("{}:{}: error: {message}\n", place.file, place.line),
+            None => format!("{message}\n"),
         };
-        Ok(())
-    }
-}
-
-/// How long a statement took, as psql tells it.
-fn timing_line(elapsed: Duration) -> String {
-    let ms = elapsed.as_secs_f64() * 1000.0;
-    if ms < 1000.0 {
-        return format!("Time: {ms:.3} ms");
-    }
-    let seconds = elapsed.as_secs_f64();
-    format!("Time: {ms:.3} ms ({:02}:{:06.3})", seconds as u64 / 60, seconds % 60.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timing_is_told_as_psql_does() {
-        assert_eq!(timing_line(Duration::from_micros(1_234)), "Time: 1.234 ms");
-        assert_eq!(timing_line(Duration::from_millis(61_500)), "Time: 61500.000 ms (01:01.500)");
+        self.write_error(&text)
     }
 }

@@ -32,7 +32,13 @@ impl Ran {
 /// Runs the program with these arguments and this standard input, in an empty environment but for the path.
 pub fn lstore_in(dir: Option<&Path>, args: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lstore"));
-    command.args(args).env("LSTORE_HISTORY", "").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(args)
+        .env("LSTORE_HISTORY", "")
+        .env("LSTORERC", "")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     if let Some(dir) = dir {
         command.current_dir(dir);
     }
