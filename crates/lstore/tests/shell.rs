@@ -57,7 +57,10 @@ fn rows_that_do_not_fit_are_passed_over() {
     let ran = script("create table t (a int);\ncopy t from stdin;\n1\nx\n3\n\\.\nselect count(*) from t;\n");
     assert!(ran.out.ends_with("     0\n(1 row)\n\n"), "{}", ran.out);
     assert!(ran.failed(1).contains("invalid input syntax for type integer: \"x\""));
-    let refused = script("create table t (a int);\ncopy t from stdin binary;\n\\echo on\n");
+    let ran = script("copy nosuch from stdin;\n1;\nselect 2;\n\\.\n\\echo on\n");
+    assert_eq!(ran.out, "on\n");
+    assert_eq!(ran.failed(1).matches("ERROR").count(), 1);
+    let refused = script("create table t (a int);\ncopy t from stdin binary;\n\\.\n\\echo on\n");
     assert_eq!(refused.out, "CREATE TABLE\non\n");
     assert!(refused.failed(1).contains("in binary is not supported among statements; \\copy reads a file"));
 }

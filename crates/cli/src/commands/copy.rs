@@ -6,13 +6,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
 
-use sql::{Scanner, TokenKind};
-
 use super::files::from_home;
 use crate::shell::copy_rows::RowSource;
 use crate::shell::lines::LineSource;
 use crate::shell::reading::Reading;
 use crate::shell::sink::Sink;
+use crate::shell::words::words;
 use crate::shell::{Failure, Shell};
 
 /// Where rows come from or go to.
@@ -86,20 +85,6 @@ impl Shell {
 
 fn program_output(program: &str) -> io::Result<Child> {
     Command::new("sh").arg("-c").arg(program).stdin(Stdio::inherit()).stdout(Stdio::piped()).spawn()
-}
-
-/// The words of a text, each with where it begins and ends.
-fn words(text: &str) -> Vec<(usize, usize)> {
-    let mut scanner = Scanner::default();
-    let (mut words, mut at) = (Vec::new(), 0);
-    while at < text.len() {
-        let token = scanner.next(text, at);
-        if token.kind != TokenKind::Blank {
-            words.push((at, token.end));
-        }
-        at = token.end;
-    }
-    words
 }
 
 /// Reads what stands behind `\copy`.

@@ -56,6 +56,16 @@ impl<'s, 'o> CopyRows<'s, 'o> {
         read
     }
 
+    /// Rows follow a statement of a script even where it has failed before it asked for them; they are no statements.
+    pub(crate) fn expect(&mut self) {
+        if let RowSource::Lines(source) = &self.from
+            && source.name().is_some()
+            && self.lines == 0
+        {
+            self.is_reading = true;
+        }
+    }
+
     /// Passes over the rows that the statement has not read.
     pub(crate) fn pass_over(&mut self) -> io::Result<()> {
         while self.is_reading {

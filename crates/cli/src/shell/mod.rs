@@ -32,6 +32,7 @@ pub(crate) mod reading;
 pub(crate) mod sink;
 pub(crate) mod statement;
 pub(crate) mod variables;
+pub(crate) mod words;
 
 use interrupts::Interrupts;
 use sink::Sink;

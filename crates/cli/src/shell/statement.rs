@@ -11,6 +11,7 @@ use super::lines::LineSource;
 use super::reading::{Destination, Reading, place};
 use super::sink::Sink;
 use super::variables::literal;
+use super::words::{first_word, takes_rows};
 use super::{Failure, Shell};
 use crate::diagnostics::ScriptPlace;
 use crate::output::rows::RowsError;
@@ -173,6 +174,9 @@ impl Shell {
         };
         let mut rows = CopyRows::new(RowSource::Lines(source), out);
         let executed = self.session.execute_with_input(&text, &mut rows);
+        if executed.is_err() && takes_rows(&text) {
+            rows.expect();
+        }
         rows.pass_over()?;
         let has_copied = rows.has_given;
         reading.number += rows.lines;
@@ -294,12 +298,6 @@ impl Shell {
         }
         Ok(())
     }
-}
-
-/// The first word of a statement, in lower case.
-fn first_word(text: &str) -> String {
-    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
-    word.to_ascii_lowercase()
 }
 
 /// How long a statement took, as psql tells it.
