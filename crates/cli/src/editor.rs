@@ -1,7 +1,9 @@
 //! Lines from a terminal: editing, history and completion by rustyline.
+use std::collections::VecDeque;
 use std::env;
-use std::io;
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use engine::Database;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
@@ -10,13 +12,21 @@ use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
 
 use crate::complete;
-use crate::shell::lines::{Line, LineSource};
+use crate::shell::lines::{Line, LineSource, ROW_PROMPT};
+use crate::terminal;
 
 /// How many entries the history keeps.
 const HISTORY_ENTRIES: usize = 10_000;
 
+/// How long a row is waited for before the statement may look whether it is to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// A line editor on the terminal.
 pub(crate) struct TerminalEditor {
+    /// Lines that were pasted together with the last one.
+    pasted: VecDeque<String>,
+    /// Whether the prompt for a row stands there.
+    is_asking: bool,
     editor: Editor<Assistant, DefaultHistory>,
     history: Option<PathBuf>,
 }
@@ -37,7 +47,7 @@ impl TerminalEditor {
             // There is none before the first session ends; one that can't be read is no reason not to start.
             let _ = editor.load_history(path);
         }
-        Ok(TerminalEditor { editor, history })
+        Ok(TerminalEditor { pasted: VecDeque::new(), is_asking: false, editor, history })
     }
 }
 
@@ -51,13 +61,38 @@ fn history_path() -> Option<PathBuf> {
 
 impl LineSource for TerminalEditor {
     fn read_line(&mut self, prompt: &str) -> io::Result<Line> {
+        if let Some(line) = self.pasted.pop_front() {
+            return Ok(Line::Text(line));
+        }
         match self.editor.readline(prompt) {
-            Ok(line) => Ok(Line::Text(line)),
+            Ok(text) => {
+                self.pasted = text.split('\n').map(str::to_owned).collect();
+                Ok(Line::Text(self.pasted.pop_front().unwrap_or_default()))
+            }
             Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
             Err(ReadlineError::Eof) => Ok(Line::End),
             Err(ReadlineError::Io(error)) => Err(error),
             Err(error) => Err(io::Error::other(error)),
         }
+    }
+
+    /// Rows are typed without the editor, to which a tab means something else.
+    fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
+        if let Some(pasted) = self.pasted.pop_front() {
+            line.extend_from_slice(format!("{pasted}\n").as_bytes());
+            return Ok(());
+        }
+        if !self.is_asking {
+            let mut out = io::stdout();
+            out.write_all(ROW_PROMPT.as_bytes())?;
+            out.flush()?;
+            self.is_asking = true;
+        }
+        if !terminal::has_input(PATIENCE)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.is_asking = false;
+        io::stdin().lock().read_until(b'\n', line).map(drop)
     }
 
     fn remember(&mut self, entry: &str) {

@@ -47,6 +47,9 @@ impl<'s, 'o> CopyRows<'s, 'o> {
         self.at = 0;
         let RowSource::Lines(source) = &mut self.from else { return Ok(()) };
         let read = source.read_row(&mut self.line);
+        if read.as_ref().is_err_and(is_patience) {
+            return read;
+        }
         self.lines += usize::from(!self.line.is_empty());
         let text = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         if read.is_err() || self.line.is_empty() || text.strip_suffix(b"\r").unwrap_or(text) == b"\\." {
@@ -69,10 +72,23 @@ impl<'s, 'o> CopyRows<'s, 'o> {
     /// Passes over the rows that the statement has not read.
     pub(crate) fn pass_over(&mut self) -> io::Result<()> {
         while self.is_reading {
-            self.next_line()?;
+            match self.next_line() {
+                Err(error) if is_patience(&error) => {}
+                read => read?,
+            }
         }
         Ok(())
     }
+
+    /// No more rows are read: the user has stopped the statement.
+    pub(crate) fn give_up(&mut self) {
+        self.is_reading = false;
+    }
+}
+
+/// Whether nothing has come for a while.
+fn is_patience(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
 }
 
 impl Read for CopyRows<'_, '_> {

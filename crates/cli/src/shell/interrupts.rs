@@ -2,7 +2,7 @@
 //!
 //! While a line is typed the line editor takes Ctrl-C itself. A thread waits for the signal otherwise, so that it finds a statement
 //! wherever that is. Scripts are left to the signal's own meaning, which ends them.
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,7 +26,10 @@ impl Interrupts {
         thread::Builder::new().name("ctrl-c".to_owned()).spawn(move || {
             for _ in signals.forever() {
                 has_come.store(true, Ordering::Relaxed);
-                session.cancel();
+                if session.cancel() {
+                    // The signal stands at the end of a line; a terminal that is gone hears nothing.
+                    let _ = writeln!(io::stderr(), "Cancel request sent");
+                }
             }
         })?;
         Ok(())

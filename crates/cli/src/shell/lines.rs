@@ -1,6 +1,9 @@
 //! Where lines come from: a terminal, a script, a test.
 use std::io::{self, BufRead};
 
+/// What a user is asked for a row with.
+pub(crate) const ROW_PROMPT: &str = ">> ";
+
 /// The result of reading a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
@@ -23,9 +26,9 @@ pub trait LineSource {
     /// Reads a line of rows with its end into `line`, as the bytes that it has; nothing at the end.
     ///
     /// # Errors
-    /// As [`read_line`](Self::read_line).
+    /// As [`read_line`](Self::read_line); of the kind `WouldBlock` if nothing has come for a while.
     fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
-        match self.read_line(">> ")? {
+        match self.read_line(ROW_PROMPT)? {
             Line::Text(text) => {
                 line.extend_from_slice(text.as_bytes());
                 line.push(b'\n');

@@ -19,6 +19,8 @@ use crate::output::style::Format;
 
 /// The savepoint before each statement where `ON_ERROR_ROLLBACK` is set.
 const SAVEPOINT: &str = "pg_psql_temporary_savepoint";
+/// The code of a statement that the user has stopped.
+const CANCELED: &str = "57014";
 /// The name under which a statement with parameters is prepared.
 const BOUND: &str = "lstore_bound";
 
@@ -174,8 +176,10 @@ impl Shell {
         };
         let mut rows = CopyRows::new(RowSource::Lines(source), out);
         let executed = self.session.execute_with_input(&text, &mut rows);
-        if executed.is_err() && takes_rows(&text) {
-            rows.expect();
+        match &executed {
+            Err(error) if error.sqlstate == CANCELED => rows.give_up(),
+            Err(_) if takes_rows(&text) => rows.expect(),
+            _ => {}
         }
         rows.pass_over()?;
         let has_copied = rows.has_given;
@@ -213,6 +217,9 @@ impl Shell {
         };
         let mut rows = CopyRows::new(from, out);
         let executed = self.session.execute_with_input(text, &mut rows);
+        if executed.as_ref().is_err_and(|error| error.sqlstate == CANCELED) {
+            rows.give_up();
+        }
         rows.pass_over()?;
         let has_copied = rows.has_given && !goes_elsewhere;
         reading.number += rows.lines;
