@@ -11,9 +11,9 @@ use sql::SqlError;
 use crate::output::width::{char_width, printable};
 
 /// The widest part of a line that is shown, in cells; of a longer one a window around the place is.
-const WINDOW: usize = 72;
+const WINDOW: usize = 60;
 /// How much of the line is kept to the right of the place where it must be cut on both sides.
-const RIGHT_OF_PLACE: usize = 16;
+const RIGHT_OF_PLACE: usize = 10;
 
 /// Where a statement stands in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,22 +123,26 @@ fn width(chars: &[char]) -> usize {
     chars.iter().map(|char| char_width(*char)).sum()
 }
 
-/// The part of a line that is shown so that the character numbered `caret` is within it.
+/// The part of a line that is shown so that the character numbered `caret` is within it: cut at its end where that is enough, else on
+/// both sides, as psql does.
 fn window(line: &[char], caret: usize) -> (usize, usize) {
+    let (mut from, mut to) = (0, line.len());
     if width(line) <= WINDOW {
-        return (0, line.len());
+        return (from, to);
     }
-    let mut to = caret;
-    let mut right = 0;
-    while to < line.len() && (right < RIGHT_OF_PLACE || width(&line[..to]) < WINDOW) {
-        right += char_width(line[to]);
-        to += 1;
+    if width(&line[..caret]) + RIGHT_OF_PLACE <= WINDOW {
+        while width(&line[..to]) > WINDOW {
+            to -= 1;
+        }
+        return (from, to);
     }
-    let mut from = to;
-    let mut shown = 0;
-    while from > 0 && shown + char_width(line[from - 1]) <= WINDOW {
-        from -= 1;
-        shown += char_width(line[from]);
+    while width(&line[caret..to]) > RIGHT_OF_PLACE {
+        to -= 1;
+    }
+    let mut shown = width(&line[..to]);
+    while shown > WINDOW {
+        shown -= char_width(line[from]);
+        from += 1;
     }
     (from, to)
 }

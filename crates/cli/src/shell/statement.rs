@@ -189,6 +189,8 @@ impl Shell {
                 let tag = rows.tag().map(str::to_owned);
                 let count = self.take_rows(rows, destination)?;
                 self.note_success(count);
+                // Of a query the rows are all that there is to say.
+                let tag = tag.filter(|tag| !["SELECT", "FETCH"].iter().any(|word| tag.starts_with(word)));
                 Ok(tag.map_or(Ok(()), |tag| self.tell_tag(&tag))?)
             }
             Ok(Outcome::Done(command)) => {
