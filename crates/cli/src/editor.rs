@@ -1,4 +1,5 @@
 //! Lines from a terminal: editing, history and completion by rustyline.
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::env;
 use std::io::{self, BufRead, Write};
@@ -11,7 +12,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
 
-use crate::complete;
+use crate::complete::Completion;
 use crate::shell::lines::{Line, LineSource, ROW_PROMPT};
 use crate::terminal;
 
@@ -41,7 +42,8 @@ impl TerminalEditor {
             .map_err(io::Error::other)?
             .build();
         let mut editor = Editor::with_config(config).map_err(io::Error::other)?;
-        editor.set_helper(Some(Assistant { db: db.clone(), files: FilenameCompleter::new() }));
+        editor
+            .set_helper(Some(Assistant { names: RefCell::new(Completion::new(db)), files: FilenameCompleter::new() }));
         let history = history_path();
         if let Some(path) = &history {
             // There is none before the first session ends; one that can't be read is no reason not to start.
@@ -108,7 +110,7 @@ impl LineSource for TerminalEditor {
 /// Answers the editor's questions while the user types.
 #[derive(Helper, Hinter, Highlighter, Validator)]
 struct Assistant {
-    db: Database,
+    names: RefCell<Completion>,
     files: FilenameCompleter,
 }
 
@@ -116,10 +118,11 @@ impl Completer for Assistant {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, cursor: usize, context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        if ["\\i ", "\\o "].iter().any(|command| line.trim_start().starts_with(command)) {
+        let with_files = ["\\i ", "\\ir ", "\\o ", "\\w ", "\\e ", "\\cd ", "\\g "];
+        if with_files.iter().any(|command| line[..cursor].contains(command)) {
             return self.files.complete(line, cursor, context);
         }
-        let (start, names) = complete::candidates(&self.db, line, cursor);
+        let (start, names) = self.names.borrow_mut().candidates(line, cursor);
         let pair = |name: String| Pair { display: name.clone(), replacement: name };
         Ok((start, names.into_iter().map(pair).collect()))
     }

@@ -166,7 +166,7 @@ impl Shell {
 }
 
 /// The statements: name and syntax.
-fn statements() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn statements() -> impl Iterator<Item = (&'static str, &'static str)> {
     STATEMENTS
         .trim_end()
         .split("\n\n")

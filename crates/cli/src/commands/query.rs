@@ -101,7 +101,7 @@ impl Shell {
         while done.is_ok() && !self.interrupts.has_come() {
             let now = self.query("SELECT pg_catalog.to_char(pg_catalog.now(), 'Dy Mon DD HH24:MI:SS YYYY')");
             let now = now.ok().and_then(|rows| rows.into_iter().flatten().flatten().next()).unwrap_or_default();
-            let every = format!("{now} (every {}s)", pause.as_secs_f64());
+            let every = format!("{now} (every {}s)\n", pause.as_secs_f64());
             self.settings.style.title = Some(title.as_ref().map_or(every.clone(), |title| format!("{title}\t{every}")));
             done = self.send(reading, Destination::default(), source);
             self.out().flush()?;

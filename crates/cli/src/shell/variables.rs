@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 /// The variables that say yes or no, which take no other value.
-const BOOLEANS: [&str; 6] = ["AUTOCOMMIT", "ON_ERROR_STOP", "QUIET", "SINGLELINE", "SINGLESTEP", "IGNOREEOF"];
+const BOOLEANS: [&str; 3] = ["AUTOCOMMIT", "ON_ERROR_STOP", "QUIET"];
 
 /// Variables that take one of some words.
 const CHOICES: [(&str, &[&str]); 4] = [
@@ -13,7 +13,7 @@ const CHOICES: [(&str, &[&str]); 4] = [
 ];
 
 /// What the variables that mean something to the shell are when it starts.
-const DEFAULTS: [(&str, &str); 12] = [
+const DEFAULTS: [(&str, &str); 11] = [
     ("AUTOCOMMIT", "on"),
     ("DBNAME", "lstore"),
     ("ECHO", "none"),
@@ -23,7 +23,6 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("ON_ERROR_STOP", "off"),
     ("PROMPT1", "%/%R%x%# "),
     ("PROMPT2", "%/%R%x%# "),
-    ("PROMPT3", ">> "),
     ("QUIET", "off"),
     ("VERBOSITY", "default"),
 ];

@@ -17,7 +17,16 @@ pub(crate) fn words(text: &str) -> Vec<(usize, usize)> {
 
 /// The first word of a statement, in lower case.
 pub(crate) fn first_word(text: &str) -> String {
-    words(text).first().map_or_else(String::new, |(start, end)| text[*start..*end].to_ascii_lowercase())
+    let mut scanner = Scanner::default();
+    let mut at = 0;
+    while at < text.len() {
+        let token = scanner.next(text, at);
+        if token.kind != TokenKind::Blank {
+            return text[at..token.end].to_ascii_lowercase();
+        }
+        at = token.end;
+    }
+    String::new()
 }
 
 /// Whether rows follow a statement: whether it is `COPY ... FROM STDIN`.
