@@ -153,6 +153,8 @@ fn what_psql_has_and_the_shell_has_not_is_told() {
     assert_eq!(lines[1], "<stdin>:2: error: \\password: there are no roles, and so no passwords");
     assert_eq!(lines[3], "<stdin>:4: error: Did not find any foreign servers, as lstore has none.");
     assert!(lines[4].contains("the shell reads and writes UTF8, not latin1"), "{err}");
+    let missing = "<stdin>:1: error: function \"nosuch\" does not exist\n<stdin>:2: error: Did not find any relation named \"\"\"\".\n";
+    assert_eq!(script("\\sf nosuch\n\\d \"\"\n").failed(1), missing);
     assert!(script("\\h insert\n").ok().out.starts_with("Command:     INSERT\nSyntax:\n[ WITH query"));
     assert!(script("\\h\n").ok().out.contains("REFRESH MATERIALIZED VIEW"));
     assert!(script("\\h nosuch\n").ok().out.starts_with("No help available for \"nosuch\"."));

@@ -75,6 +75,7 @@ pub(crate) const COMMANDS: [(&str, &[Command]); 7] = [
             ("\\dn[S+]", "[PATTERN]", "schemas"),
             ("\\dO[S+]", "[PATTERN]", "collations"),
             ("\\dp[S]", "[PATTERN]", "privileges"),
+            ("\\drds", "[ROLE]", "settings of the database"),
             ("\\ds[S+]", "[PATTERN]", "sequences"),
             ("\\dt[S+]", "[PATTERN]", "tables"),
             ("\\dT[S+]", "[PATTERN]", "types"),

@@ -11,7 +11,11 @@ impl Shell {
             return Err(Failure::Message("function name is required".to_owned()));
         }
         let kind = if name.contains('(') { "regprocedure" } else { "regproc" };
-        let found = self.ask(&format!("SELECT {}::pg_catalog.{kind}::pg_catalog.oid", literal(name)))?;
+        let query = format!("SELECT {}::pg_catalog.{kind}::pg_catalog.oid", literal(name));
+        let found = self.query(&query).map_err(|error| match error.sqlstate {
+            "22P02" | "42883" => Failure::Message(format!("function \"{name}\" does not exist")),
+            _ => self.catalog_failed(&error, &query),
+        })?;
         let oid = found.first().map_or("", |row| text(row, 0)).to_owned();
         let answered = self.ask(&format!("SELECT pg_catalog.pg_get_functiondef({oid})"))?;
         let definition = answered.first().map_or("", |row| text(row, 0)).to_owned();

@@ -65,7 +65,7 @@ const FUNCTIONS: List = List {
 };
 
 /// The lists, by the command that shows them.
-const LISTS: [List; 17] = [
+const LISTS: [List; 18] = [
     FUNCTIONS,
     List { command: "dfn", always: "p.prokind NOT IN ('a', 'w', 'p')", ..FUNCTIONS },
     List { command: "dfa", always: "p.prokind = 'a'", ..FUNCTIONS },
@@ -273,6 +273,7 @@ const LISTS: [List; 17] = [
             "l.lanname AS \"Name\"",
             "pg_catalog.pg_get_userbyid(l.lanowner) as \"Owner\"",
             "l.lanpltrusted AS \"Trusted\"",
+            "pg_catalog.obj_description(l.oid, 'pg_language') AS \"Description\"",
         ],
         more: &[],
         from: "pg_catalog.pg_language l",
@@ -293,6 +294,23 @@ const LISTS: [List; 17] = [
         without_system: "s.source <> 'default' AND s.setting IS DISTINCT FROM s.boot_val",
         pattern: alone("pg_catalog.lower(s.name)"),
         order: "1",
+    },
+    List {
+        command: "drds",
+        title: "List of settings",
+        columns: &[
+            "r.rolname AS \"Role\"",
+            "d.datname AS \"Database\"",
+            "pg_catalog.array_to_string(s.setconfig, E'\\n') AS \"Settings\"",
+        ],
+        more: &[],
+        from: "pg_catalog.pg_db_role_setting s\nLEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase\n\
+               LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole",
+        more_from: "",
+        always: "true",
+        without_system: "true",
+        pattern: alone("r.rolname"),
+        order: "1, 2",
     },
     List {
         command: "dd",

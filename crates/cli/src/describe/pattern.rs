@@ -72,7 +72,7 @@ impl Pattern {
             };
             format!("{column} OPERATOR(pg_catalog.~) {part} COLLATE pg_catalog.default")
         };
-        if !matches!(self.name.as_str(), "" | ".*") {
+        if self.name != ".*" {
             let name = matches(columns.name, &self.name);
             conditions.push_str(&match columns.other {
                 Some(other) => format!("\n  AND ({name}\n        OR {})", matches(other, &self.name)),
@@ -80,7 +80,7 @@ impl Pattern {
             });
         }
         match (&self.schema, columns.schema) {
-            (Some(schema), Some(column)) if !matches!(schema.as_str(), "" | ".*") => {
+            (Some(schema), Some(column)) if schema != ".*" => {
                 conditions.push_str(&format!("\n  AND {}", matches(column, schema)));
             }
             (Some(_), _) => {}
