@@ -122,7 +122,7 @@ pub struct ShellArgs {
     /// Write no tags and messages besides rows and errors
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// Run all of -c and -f in one transaction
+    /// Run everything in one transaction, which is rolled back where something fails
     #[arg(short = '1', long = "single-transaction")]
     pub single_transaction: bool,
     /// Write each statement before it runs

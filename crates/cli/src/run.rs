@@ -153,11 +153,11 @@ fn run_sql(args: &SqlArgs) -> ExitCode {
 }
 
 fn run_steps(shell: &mut Shell, args: &SqlArgs) -> Result<(), Stop> {
-    if args.steps.is_empty() {
-        return shell.run_file(Path::new("-"));
-    }
     if args.shell.single_transaction {
-        shell.run_text("BEGIN")?;
+        shell.control("BEGIN")?;
+    }
+    if args.steps.is_empty() {
+        shell.run_file(Path::new("-"))?;
     }
     for step in &args.steps {
         match step {
@@ -167,8 +167,8 @@ fn run_steps(shell: &mut Shell, args: &SqlArgs) -> Result<(), Stop> {
     }
     // Where something has failed nothing may stay behind.
     match args.shell.single_transaction {
-        true if shell.has_failed() => shell.run_text("ROLLBACK"),
-        true => shell.run_text("COMMIT"),
+        true if shell.has_failed() => shell.control("ROLLBACK"),
+        true => shell.control("COMMIT"),
         false => Ok(()),
     }
 }

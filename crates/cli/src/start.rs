@@ -8,13 +8,11 @@ use crate::output::options::set_option;
 use crate::output::style::{Expanded, Format, Style};
 use crate::shell::sink::Sink;
 use crate::shell::{Settings, Shell, Stop};
-use crate::terminal;
 
 /// Where the shell writes, and how.
 pub(crate) fn settings(args: &SqlArgs) -> Settings {
-    let (out_terminal, err_terminal) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+    let err_terminal = io::stderr().is_terminal();
     let format = if args.shell.csv { Format::Csv } else { args.format };
-    let columns = out_terminal.then(terminal::columns).flatten();
     let database = match &args.dir {
         Some(dir) => format!("the database in {}", dir.display()),
         None => "a database in memory, gone when you leave".to_owned(),
@@ -22,7 +20,7 @@ pub(crate) fn settings(args: &SqlArgs) -> Settings {
     Settings {
         out: Box::new(BufWriter::new(io::stdout())),
         err: Box::new(io::stderr()),
-        style: Style { format, screen: columns, ..Style::default() },
+        style: Style { format, ..Style::default() },
         err_color: color(err_terminal),
         database,
         interactive: args.steps.is_empty() && io::stdin().is_terminal(),

@@ -121,7 +121,8 @@ fn one_transaction_has_all_steps_or_none() {
     ran.failed(1);
     run(&["-1", "-c", "insert into t values (2)", "-c", "select nosuch", "-c", "insert into t values (3)"]).failed(1);
     assert_eq!(run(&["-t", "-A", "-c", "select count(*) from t"]).ok().out, "0\n");
-    run(&["-1", "-c", "insert into t values (2)", "-c", "insert into t values (3)"]).ok();
+    let ran = run(&["-1", "-c", "insert into t values (2)", "-c", "insert into t values (3)"]).ok();
+    assert_eq!(ran.out, "INSERT 0 1\nINSERT 0 1\n");
     assert_eq!(run(&["-t", "-A", "-c", "select count(*) from t"]).ok().out, "2\n");
 }
 

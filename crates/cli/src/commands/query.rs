@@ -80,10 +80,7 @@ impl Shell {
             style.expanded = Expanded::On;
         }
         let sink = words.next().map(|word| sink_name(word));
-        let changed = sink.is_some() || style != self.settings.style;
-        if sink.is_some() {
-            style.screen = None;
-        }
+        let changed = style != self.settings.style;
         Ok(Destination { sink, style: changed.then_some(style), ..Destination::default() })
     }
 

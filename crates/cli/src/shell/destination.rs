@@ -9,6 +9,7 @@ use crate::output::rows::{Column, Footer, Row, RowsError};
 use crate::output::style::Style;
 use crate::output::table::Table;
 use crate::output::{columns_of, rows_of, write_rows};
+use crate::terminal;
 
 impl Shell {
     /// Has rows become what they are to; returns how many there were.
@@ -23,7 +24,7 @@ impl Shell {
             self.cells = rows.into_iter().flatten().flatten().collect();
             return Ok(0);
         }
-        let style = destination.style.clone().unwrap_or_else(|| self.style());
+        let style = self.on_screen(destination.style.as_ref().unwrap_or(&self.settings.style));
         if let Some(names) = &destination.crosstab {
             let (columns, rows) = gathered(rows).map_err(RowsError::Query)?;
             let count = rows.len() as u64;
@@ -36,8 +37,13 @@ impl Shell {
 
     /// How rows look that go where rows go now.
     pub(crate) fn style(&self) -> Style {
-        let screen = self.settings.style.screen.filter(|_| self.redirected.is_none());
-        Style { screen, ..self.settings.style.clone() }
+        self.on_screen(&self.settings.style)
+    }
+
+    /// A style with the width of the terminal, where rows go to one and no other width is set.
+    fn on_screen(&self, style: &Style) -> Style {
+        let terminal = || terminal::columns().filter(|_| self.redirected.is_none());
+        Style { screen: style.screen.or_else(terminal), ..style.clone() }
     }
 
     /// Has the values of the one row become variables. NULL takes its variable away.

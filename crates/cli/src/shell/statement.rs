@@ -12,7 +12,7 @@ use super::reading::{Destination, Reading, place};
 use super::sink::Sink;
 use super::variables::literal;
 use super::words::{first_word, takes_rows};
-use super::{Failure, Shell};
+use super::{Failure, Shell, Stop};
 use crate::diagnostics::ScriptPlace;
 use crate::output::rows::RowsError;
 use crate::output::style::Format;
@@ -124,6 +124,14 @@ impl Shell {
             return self.run_cells(reading, source);
         }
         Ok(())
+    }
+
+    /// Runs a statement about the transaction around all that the command line asks for, without a word where it does not fail.
+    pub(crate) fn control(&mut self, text: &str) -> Result<(), Stop> {
+        let Err(error) = self.session.execute(text) else { return Ok(()) };
+        self.has_failed = true;
+        self.tell_error(&error, text, None)?;
+        Err(Stop::Failed)
     }
 
     /// Begins what surrounds the statement: a transaction where statements do not commit by themselves, a savepoint where failures are
