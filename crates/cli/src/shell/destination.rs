@@ -83,8 +83,9 @@ impl Shell {
             return Ok(writeln!(self.out(), "{message}")?);
         };
         let mut table = Table::new([("Column", false), ("Type", false)]);
-        for column in columns_of(&schema) {
-            let query = format!("SELECT pg_catalog.format_type({}, NULL)", column.oid);
+        for (column, field) in columns_of(&schema).into_iter().zip(schema.fields()) {
+            let modifier = sql::Origin::of_field(field).modifier;
+            let query = format!("SELECT pg_catalog.format_type({}, {modifier})", column.oid);
             let name = self.query(&query).map_err(RowsError::Query)?.into_iter().flatten().flatten().next();
             table.push_texts([column.name, name.unwrap_or_default()]);
         }

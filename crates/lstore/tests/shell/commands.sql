@@ -54,7 +54,7 @@ SELECT :n + 1 AS six, ':n' AS text, :'n'::int AS five, 1::int AS one;
 \set ON_ERROR_STOP maybe
 SELECT 'CREATE TABLE g' || i || ' (x int)' FROM generate_series(1, 2) i \gexec
 SELECT 'SELECT nosuch' UNION ALL SELECT 'SELECT 1 AS still' ORDER BY 1 \gexec
-SELECT 1 AS a, 'x'::text AS b \gdesc
+SELECT 1 AS a, 'x'::text AS b, 1.5::numeric(5,2) AS c, 'y'::varchar(7) AS d \gdesc
 SELECT 1 AS a \gx
 SELECT 1 AS a
 \g
