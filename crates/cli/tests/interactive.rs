@@ -101,6 +101,13 @@ fn ctrl_c_clears_what_was_begun() {
 }
 
 #[test]
+fn ctrl_c_leaves_a_branch_that_is_not_taken() {
+    let (screen, _) = typed(&["\\if 0", "select 1 as a;", "^C", "select 2 as b;"]);
+    let told = "lstore@# select 1 as a;\nquery ignored; use \\endif or Ctrl-C to exit current \\if block\n";
+    assert!(screen.contains(told) && screen.contains("lstore=# select 2 as b;\n b \n"), "{screen}");
+}
+
+#[test]
 fn the_prompt_tells_of_an_open_transaction() {
     let (screen, _) = typed(&["begin;", "select 1 as a;", "select 1/0;", "rollback;", "\\q"]);
     assert!(screen.starts_with("lstore=# begin;\nBEGIN\nlstore=*# select 1"), "{screen}");

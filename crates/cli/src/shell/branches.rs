@@ -27,6 +27,11 @@ impl Branches {
         !self.0.is_empty()
     }
 
+    /// Forgets the innermost `\if`, whose end the user does not wait for.
+    pub(crate) fn leave(&mut self) {
+        self.0.pop();
+    }
+
     /// Takes a command, if it is one of these; whether it is.
     ///
     /// # Errors

@@ -95,11 +95,18 @@ impl Shell {
         let mut entry = String::new();
         let (is_interactive, manner) = (source.is_interactive(), Manner::of(source));
         loop {
+            // Ctrl-C ends the scripts that the user's line has begun, too.
+            if is_interactive {
+                self.interrupts.begin();
+            } else if self.interrupts.has_come() {
+                return Err(Stop::Script);
+            }
             let prompt = if is_interactive { self.prompt(&reading) } else { String::new() };
             let line = match source.read_line(&prompt) {
                 Ok(Line::Text(line)) => line,
                 Ok(Line::Interrupted) => {
                     reading.buffer.clear();
+                    reading.branches.leave();
                     entry.clear();
                     continue;
                 }
@@ -129,8 +136,11 @@ impl Shell {
                 writeln!(self.out(), "{line}")?;
             }
             self.run_line(&mut reading, &line, source)?;
-            if is_interactive && reading.buffer.is_empty() && !entry.trim().is_empty() {
-                source.remember(&std::mem::take(&mut entry));
+            if is_interactive && reading.buffer.is_empty() {
+                let entry = std::mem::take(&mut entry);
+                if !entry.trim().is_empty() {
+                    source.remember(&entry);
+                }
             }
         }
         self.end_of(&mut reading, source)
@@ -160,6 +170,10 @@ impl Shell {
                 Cut::Statement if reading.is_active() => self.send(reading, Destination::default(), source),
                 Cut::Statement => {
                     reading.buffer.clear();
+                    if manner == Manner::Typed {
+                        let message = "query ignored; use \\endif or Ctrl-C to exit current \\if block";
+                        self.tell_failure(message, None)?;
+                    }
                     Ok(())
                 }
                 Cut::Command => match self.run_command(reading, &mut line, source) {

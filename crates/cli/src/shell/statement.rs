@@ -1,6 +1,6 @@
 //! Runs statements, and tells what comes of them: rows, a tag, notices, an error, how long it took.
 //!
-//! Statements that are sent together (`\;`, `-c`) are one transaction without `BEGIN`, as with PostgreSQL's protocol.
+//! Statements that are sent together (`\;`) are one transaction without `BEGIN`, as with PostgreSQL's protocol.
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -108,22 +108,22 @@ impl Shell {
         if is_guarded {
             self.leave_guard(&done);
         }
-        match done {
-            Ok(()) => {}
+        let done = match done {
+            Ok(()) => Ok(()),
             Err(RowsError::Output(error)) => return Err(error.into()),
-            Err(RowsError::Refused(message)) => return Err(Failure::Message(message)),
-            Err(RowsError::Query(error)) => return Err(self.failed(&error, statement)),
-        }
+            Err(RowsError::Refused(message)) => Err(Failure::Message(message)),
+            Err(RowsError::Query(error)) => Err(self.failed(&error, statement)),
+        };
         if self.timing {
             let line = timing_line(start.elapsed());
             writeln!(self.out(), "{line}")?;
         }
         self.tell_heard()?;
         self.out().flush()?;
-        if destination.executes {
-            return self.run_cells(reading, source);
+        match done {
+            Ok(()) if destination.executes => self.run_cells(reading, source),
+            done => done,
         }
-        Ok(())
     }
 
     /// Runs a statement about the transaction around all that the command line asks for, without a word where it does not fail.
@@ -138,8 +138,9 @@ impl Shell {
     /// to be rolled back. Returns whether there is a savepoint.
     fn prepare_ground(&mut self, statement: Statement<'_>, source: &dyn LineSource) -> Result<bool, Failure> {
         let word = first_word(statement.text);
-        let is_control = ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"]
-            .contains(&word.as_str());
+        let is_control =
+            ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare", "vacuum"]
+                .contains(&word.as_str());
         if self.session.transaction_status() == TransactionStatus::Idle {
             if !self.variables.is_on("AUTOCOMMIT") && !is_control {
                 self.session.execute("BEGIN").map_err(|error| self.failed(&error, statement))?;
