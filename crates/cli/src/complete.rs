@@ -86,7 +86,7 @@ impl Completion {
 
     /// The completions of a backslash command and its argument; `None` where the line is no command.
     fn of_command(&mut self, before: &str) -> Option<(usize, Vec<String>)> {
-        let command = before.rfind('\\').filter(|at| before[..*at].matches('\'').count() % 2 == 0)?;
+        let command = before.rfind('\\').filter(|at| before[..*at].matches('\'').count().is_multiple_of(2))?;
         let Some((name, arguments)) = before[command..].split_once(' ') else {
             let names = COMMANDS.iter().flat_map(|(_, commands)| commands.iter().map(|(name, ..)| name));
             // What may follow a name stands in brackets.

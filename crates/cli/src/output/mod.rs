@@ -1,7 +1,7 @@
 //! How rows are written: aligned, unaligned or as HTML, CSV, JSON or Markdown, and what `\pset` says of it.
 //!
-//! Rows of a query stream through [`write_rows`]; what a command lists is gathered in a [`table::Table`]. Both go through a
-//! [`RowWriter`], which is begun once, given every row, and ended. Aligned and expanded rows are held back until the last one, as
+//! Rows of a query stream through `write_rows`; what a command lists is gathered in a `Table`. Both go through a
+//! `RowWriter`, which is begun once, given every row, and ended. Aligned and expanded rows are held back until the last one, as
 //! columns are as wide as their widest value; the other formats stream.
 use std::io::Write;
 
