@@ -1,12 +1,16 @@
 //! The interactive shell, with lines that a test types.
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use cli::output::style::Style;
 use cli::shell::lines::{Line, LineSource};
 use cli::shell::{Settings, Shell, Stop};
 use engine::Database;
+use signal_hook::consts::SIGINT;
 
 /// Output that a test can read afterwards.
 #[derive(Clone, Default)]
@@ -45,9 +49,8 @@ impl LineSource for Typist {
     }
 }
 
-/// The screen after these lines, and the history; `^C` is Ctrl-C.
-fn typed(lines: &[&str]) -> (String, Vec<String>) {
-    let screen = Screen::default();
+/// A shell that writes to this screen.
+fn shell(screen: &Screen) -> Shell {
     let settings = Settings {
         out: Box::new(screen.clone()),
         err: Box::new(screen.clone()),
@@ -57,10 +60,19 @@ fn typed(lines: &[&str]) -> (String, Vec<String>) {
         interactive: true,
         bars: false,
     };
+    Shell::new(&Database::in_memory(), settings)
+}
+
+/// The screen after these lines, and the history; `^C` is Ctrl-C.
+fn typed(lines: &[&str]) -> (String, Vec<String>) {
+    let screen = Screen::default();
+    typed_in(&mut shell(&screen), &screen, lines)
+}
+
+fn typed_in(shell: &mut Shell, screen: &Screen, lines: &[&str]) -> (String, Vec<String>) {
     let line = |text: &&str| if *text == "^C" { Line::Interrupted } else { Line::Text((*text).to_owned()) };
     let lines = lines.iter().map(line).collect();
     let mut typist = Typist { lines, screen: screen.clone(), history: Vec::new() };
-    let mut shell = Shell::new(&Database::in_memory(), settings);
     match shell.run_source(&mut typist) {
         Ok(()) | Err(Stop::Quit) => {}
         Err(stop) => panic!("{stop:?}"),
@@ -98,6 +110,28 @@ fn ctrl_c_clears_what_was_begun() {
     let (screen, history) = typed(&["select nosuch", "^C", "select 1 as a;"]);
     assert!(!screen.contains("ERROR") && screen.contains("lstore-# lstore=# select 1"), "{screen}");
     assert_eq!(history, ["select 1 as a;"]);
+}
+
+#[test]
+fn ctrl_c_stops_the_statement_that_runs_and_not_the_shell() {
+    let screen = Screen::default();
+    let mut shell = shell(&screen);
+    shell.survive_interrupts().unwrap();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let seen = is_done.clone();
+    // The signal comes again until the statement has begun and ended.
+    let user = thread::spawn(move || {
+        while !seen.load(Ordering::Relaxed) {
+            signal_hook::low_level::raise(SIGINT).unwrap();
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    typed_in(&mut shell, &screen, &["select count(*) from generate_series(1, 100000000000);"]);
+    is_done.store(true, Ordering::Relaxed);
+    user.join().unwrap();
+    let (text, _) = typed_in(&mut shell, &screen, &["\\echo on"]);
+    assert!(text.contains("ERROR:  canceling statement due to user request\n"), "{text}");
+    assert!(text.ends_with("lstore=# \\echo on\non\nlstore=# "), "{text}");
 }
 
 #[test]

@@ -41,12 +41,9 @@ impl Call {
 pub(crate) fn take(line: &mut TextLine, variables: &Variables, is_active: bool) -> Result<Call, String> {
     let rest = line.rest();
     let length = rest.find(|char: char| char.is_whitespace() || char == '\\').unwrap_or(rest.len());
-    let mut call = Call { name: rest[..length].to_owned(), ..Call::default() };
+    // A semicolon is a habit, and no part of a name.
+    let mut call = Call { name: rest[..length].trim_end_matches(';').to_owned(), ..Call::default() };
     line.pass(length);
-    let has_semicolon = call.name.len() > 1 && call.name.ends_with(';');
-    if has_semicolon {
-        call.name.truncate(call.name.trim_end_matches(';').len());
-    }
     if WHOLE_LINE.contains(&call.name.as_str()) {
         call.rest = line.rest().trim().to_owned();
         line.pass_all();
@@ -72,19 +69,12 @@ pub(crate) fn take(line: &mut TextLine, variables: &Variables, is_active: bool) 
         call.words.push(word(line, variables)?);
     }
     if !WITH_SEMICOLON.contains(&call.name.as_str())
-        && let Some(last) = call.words.last_mut()
+        && let Some(last) = call.words.pop()
     {
-        last.truncate(last.trim_end_matches(';').len());
-        if last.is_empty() && has_semicolon_only(&call.words) {
-            call.words.pop();
-        }
+        let last = last.trim_end_matches(';');
+        call.words.extend((!last.is_empty()).then(|| last.to_owned()));
     }
     Ok(call)
-}
-
-/// Whether the last word was nothing but a semicolon.
-fn has_semicolon_only(words: &[String]) -> bool {
-    words.last().is_some_and(String::is_empty)
 }
 
 /// Takes a word off the line.

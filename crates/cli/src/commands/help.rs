@@ -1,5 +1,4 @@
 //! `\?` and `\h`: the commands of the shell, and the statements of SQL.
-
 use crate::shell::{Failure, Shell};
 
 /// A command: its name, its arguments, what it does.

@@ -2,7 +2,6 @@
 //!
 //! `arguments` takes a command with its words off a line; `format`, `variables`, `files`, `query` and `copy` run those of their subject,
 //! `help` tells of them, and `describe` (beside this folder) lists what is in the database.
-
 use crate::describe::Ask;
 use crate::shell::buffer::TextLine;
 use crate::shell::lines::LineSource;

@@ -1,5 +1,4 @@
 //! `\sf` and `\sv`: the statement that makes a function or a view.
-
 use super::ask::text;
 use crate::shell::variables::literal;
 use crate::shell::{Failure, Shell};

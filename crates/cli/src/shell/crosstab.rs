@@ -90,3 +90,37 @@ fn column_of(columns: &[Column], name: &str) -> Result<usize, String> {
         (Some(_), Some(_)) => Err(format!("\\crosstabview: ambiguous column name: \"{name}\"")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[[&str; 4]], names: &[&str]) -> Result<Table, String> {
+        let columns: Vec<Column> = ["a", "b", "c", "d"].map(Column::text).into();
+        let rows: Vec<Row> = rows.iter().map(|row| row.iter().map(|text| Some((*text).to_owned())).collect()).collect();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        turned(&columns, &rows, &names)
+    }
+
+    #[test]
+    fn values_stand_between_the_names_of_rows_and_columns() {
+        let rows = [["r1", "c2", "x", "2"], ["r1", "c1", "y", "1"], ["r2", "c1", "z", "1"]];
+        let table = table(&rows, &["a", "B", "3", "\"d\""]).unwrap();
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["a", "c1", "c2"]);
+        let cells: Vec<Vec<&str>> =
+            table.rows.iter().map(|row| row.iter().map(|value| value.as_deref().unwrap()).collect()).collect();
+        assert_eq!(cells, [["r1", "y", "x"], ["r2", "z", ""]]);
+    }
+
+    #[test]
+    fn what_can_not_be_turned_is_told() {
+        let twice = [["r", "c", "x", "1"], ["r", "c", "y", "1"]];
+        let failed = |names: &[&str]| table(&twice, names).unwrap_err();
+        assert!(failed(&["a", "b", "c"]).ends_with("multiple data values for row \"r\", column \"c\""));
+        assert!(failed(&["a", "b"]).contains("data column must be specified"));
+        assert!(failed(&["nosuch"]).ends_with("column name not found: \"nosuch\""));
+        assert!(failed(&["9"]).ends_with("column number 9 is out of range 1..4"));
+        assert!(failed(&["a", "a", "c"]).contains("must be different columns"));
+    }
+}

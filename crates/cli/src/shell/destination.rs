@@ -1,5 +1,4 @@
 //! What becomes of the rows of a query: they are written, become variables (`\gset`), are run (`\gexec`), or are turned (`\crosstabview`).
-
 use sql::{Outcome, Rows, SqlError};
 
 use super::lines::LineSource;
