@@ -164,6 +164,15 @@ fn statements_take_values_for_their_parameters() {
 }
 
 #[test]
+fn the_newest_error_is_told_with_all_that_is_known_of_it() {
+    let err = script("create table t (a int primary key);\ninsert into t values (1), (1);\n\\errverbose\n").failed(1);
+    let told = "<stdin>:3: error: ERROR:  23505: duplicate key value violates unique constraint \"t_pkey\"\n\
+                DETAIL:  Key (a)=(1) already exists.\nSCHEMA NAME:  public\nTABLE NAME:  t\nCONSTRAINT NAME:  t_pkey\n";
+    assert!(err.ends_with(told), "{err}");
+    assert_eq!(script("\\errverbose\n").ok().out, "There is no previous error.\n");
+}
+
+#[test]
 fn what_psql_has_and_the_shell_has_not_is_told() {
     let err = script("\\c other\n\\password\n\\lo_list\n\\des\n\\encoding latin1\n").failed(1);
     let lines: Vec<&str> = err.lines().collect();

@@ -34,8 +34,9 @@ impl Shell {
         if option == "pager" {
             self.has_pager = value.is_none_or(|value| !matches!(value, "off" | "0"));
         }
-        // What a script sets is seen in its rows, and what is below them is seen anywhere.
-        if option != "footer" && (self.settings.interactive || call.name != "format") {
+        // As in psql nothing is said where these are told what to be; nor of what the rows of a script show.
+        let is_plain = matches!(option, "footer" | "tuples_only") && value.is_some();
+        if !is_plain && (self.settings.interactive || call.name != "format") {
             let told = match option {
                 "pager" => format!("Pager usage is {}.", if self.has_pager { "on" } else { "off" }),
                 option => told(&self.settings.style, option),

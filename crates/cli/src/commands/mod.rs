@@ -119,7 +119,7 @@ impl Shell {
             return Ok(writeln!(self.out(), "There is no previous error.")?);
         };
         let text = crate::diagnostics::render(&error, &statement, None, crate::diagnostics::Verbosity::Verbose, false);
-        Ok(self.out().write_all(text.as_bytes())?)
+        Ok(self.tell_failure(text.trim_end(), self.place.clone().as_ref())?)
     }
 
     fn set_timing(&mut self, word: &str) -> Result<(), Failure> {

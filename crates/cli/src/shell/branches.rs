@@ -39,11 +39,10 @@ impl Branches {
     pub(crate) fn take(&mut self, name: &str, words: &[String]) -> Result<bool, String> {
         match name {
             "if" => {
-                let state = match self.is_active() {
-                    true => choice(words, "\\if")?,
-                    false => State::Passed,
-                };
-                self.0.push((state, false));
+                let choice = if self.is_active() { choice(words, "\\if") } else { Ok(State::Passed) };
+                // What says neither yes nor no is no, and its end is still to come.
+                self.0.push((choice.clone().unwrap_or(State::Waiting), false));
+                choice?;
             }
             "elif" => {
                 let (state, has_else) = *self.0.last().ok_or("\\elif: no matching \\if")?;
@@ -117,6 +116,8 @@ mod tests {
     fn what_stands_alone_is_an_error() {
         let take = |name: &str| Branches::default().take(name, &[]);
         assert_eq!(take("endif").unwrap_err(), "\\endif: no matching \\if");
-        assert!(take("if").unwrap_err().contains("Boolean expected"));
+        let mut branches = Branches::default();
+        assert!(branches.take("if", &["maybe".to_owned()]).unwrap_err().contains("Boolean expected"));
+        assert!(!branches.is_active() && branches.take("endif", &[]).unwrap());
     }
 }

@@ -132,3 +132,9 @@ text' AS s, "x" FROM g1 WHERE x = 1 -- ; no
 ;
 /* a comment; */ SELECT $$it's; \d$$ AS s;
 SELECT 3 AS last
+;
+\if maybe
+SELECT 'not';
+\endif
+\pset tuples_only on
+\pset tuples_only off
