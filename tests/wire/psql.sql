@@ -55,6 +55,11 @@ CREATE SEQUENCE small AS smallint INCREMENT BY -2 MAXVALUE 100 START 50 CYCLE;
 \db
 \dA
 \dconfig server_version_num
+\dconfig+ server_version_num
+\db+
+\dfn
+\dd
+\dx+
 SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'customers' ORDER BY 1;
 SELECT indkey, indoption FROM pg_index WHERE indexrelid = 'one_name'::regclass;
 INSERT INTO customers VALUES (1, 'a@b'), (2, 'a@b');

@@ -136,7 +136,7 @@ pub(super) const RELATIONS: [(&str, &str); 37] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 51] = [
+pub(super) const EMPTY: [(&str, &str); 52] = [
     ("pg_aggregate", "aggfnoid n aggkind c"),
     ("pg_auth_members", "oid n roleid e member e grantor e admin_option b"),
     ("pg_cast", "oid e castsource e casttarget e castfunc e castcontext c castmethod c"),
@@ -151,6 +151,7 @@ pub(super) const EMPTY: [(&str, &str); 51] = [
     ("pg_foreign_table", "ftrelid e ftserver e ftoptions l"),
     ("pg_inherits", "inhrelid e inhparent e inhseqno d inhdetachpending b"),
     ("pg_operator", "oid e oprname k oprnamespace e oprowner e oprkind c oprleft e oprright e oprresult e"),
+    ("pg_parameter_acl", "oid e parname t paracl l"),
     ("pg_partitioned_table", "partrelid e partstrat c partnatts s partdefid e partattrs v partexprs t"),
     ("pg_policies", "schemaname k tablename k policyname k permissive t roles l cmd t qual t with_check t"),
     ("pg_policy", "oid e polname k polrelid e polcmd c polpermissive b polroles a polqual t polwithcheck t"),

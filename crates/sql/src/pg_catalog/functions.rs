@@ -84,11 +84,15 @@ pub(super) enum Answer {
 }
 
 /// Functions that say the same of everything.
-pub(super) const ALWAYS: [(&str, Answer); 20] = [
+pub(super) const ALWAYS: [(&str, Answer); 24] = [
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("getdatabaseencoding", Answer::Text("UTF8")),
     ("pg_char_to_encoding", Answer::Number(6)),
     ("pg_collation_is_visible", Answer::Truth(true)),
+    ("pg_opclass_is_visible", Answer::Truth(true)),
+    ("pg_opfamily_is_visible", Answer::Truth(true)),
+    ("pg_describe_object", Answer::Null),
+    ("pg_tablespace_size", Answer::Null),
     ("pg_get_triggerdef", Answer::Null),
     ("pg_get_ruledef", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),

@@ -189,7 +189,7 @@ pub(super) fn type_oid(text: &str) -> Option<i64> {
     let short = || match name {
         "int" => Some(pg_types::INT4),
         "decimal" => Some(pg_types::NUMERIC),
-        _ => None,
+        _ => ANY.iter().find(|(_, known)| *known == name).map(|(number, _)| *number),
     };
     let made = || made_number(text);
     let spelled = || number_of_spelled(text);
@@ -261,12 +261,21 @@ const TIMESTAMP_TZ: u32 = 1184;
 const INTERVAL: u32 = 1186;
 const TIME_TZ: u32 = 1266;
 
-/// The types that stand for any array, any enum, any range: what is there for all of them says that it is for these.
+/// The types that stand for any array, any enum, any range, and those that functions alone have: what is there for all of them says that
+/// it is for these.
 pub(super) const ANY_ARRAY: u32 = 2277;
 pub(super) const ANY_ENUM: u32 = 3500;
 pub(super) const ANY_RANGE: u32 = 3831;
-const ANY: [(u32, &str); 5] =
-    [(ANY_ARRAY, "anyarray"), (ANY_ENUM, "anyenum"), (ANY_RANGE, "anyrange"), (18, "\"char\""), (2249, "record")];
+const ANY: [(u32, &str); 8] = [
+    (ANY_ARRAY, "anyarray"),
+    (ANY_ENUM, "anyenum"),
+    (ANY_RANGE, "anyrange"),
+    (18, "\"char\""),
+    (2249, "record"),
+    (2278, "void"),
+    (2279, "trigger"),
+    (3838, "event_trigger"),
+];
 
 /// A type's name with what it was made with, as `format_type` gives it.
 pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
