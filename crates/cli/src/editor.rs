@@ -78,6 +78,10 @@ impl LineSource for TerminalEditor {
         }
     }
 
+    fn history(&self) -> Vec<String> {
+        self.editor.history().iter().map(|entry| format!("{entry}\n")).collect()
+    }
+
     /// Rows are typed without the editor, to which a tab means something else.
     fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
         if let Some(pasted) = self.pasted.pop_front() {

@@ -150,8 +150,8 @@ fn the_prompt_tells_of_an_open_transaction() {
 
 #[test]
 fn prompts_are_what_their_variables_say() {
-    let (screen, _) = typed(&["\\set PROMPT1 '%l %n%x> '", "\\set PROMPT2 '%:DBNAME: '", "select", "1;"]);
-    assert!(screen.contains("\n2 lstore> ") && screen.contains("\n3 lstore> select\nlstore 1;\n"), "{screen}");
+    let (screen, _) = typed(&["\\set PROMPT1 '%l %n%x> '", "\\set PROMPT2 '%101%:DBNAME: '", "select", "1;"]);
+    assert!(screen.contains("\n2 lstore> ") && screen.contains("\n3 lstore> select\nAlstore 1;\n"), "{screen}");
 }
 
 #[test]

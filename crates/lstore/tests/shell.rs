@@ -99,15 +99,19 @@ fn output_goes_to_files_and_programs() {
 fn what_was_typed_is_edited_and_watched_until_it_fails() {
     let folder = tempfile::tempdir().unwrap();
     let editor = folder.path().join("editor");
-    fs::write(&editor, "sed -i 's/1/42;/' \"$1\"\n").unwrap();
+    fs::write(&editor, "sed -i 's/1$/42;/; s/1 as a/2 as a;/' \"$1\"\n").unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lstore"));
     let text = folder.path().join("a.sql");
-    fs::write(&text, "select 1\n\\e\nselect 1/0 \\watch 0.01\n\\watch x\n").unwrap();
+    fs::write(
+        &text,
+        "select 1\n\\e\ncreate view v as select 1 as a;\n\\ev v\n\\sv v\nselect 1/0 \\watch 0.01\n\\watch x\n",
+    )
+    .unwrap();
     command.args(["-q", "-t", "-A", "-f"]).arg(&text).env("LSTORERC", "");
     command.env("PSQL_EDITOR", format!("sh '{}'", editor.display()));
     let output = command.output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(out, "42\n");
+    assert_eq!(out, "42\nCREATE OR REPLACE VIEW public.v AS\n select 2 as a\n");
     assert_eq!(err.matches("division by zero").count(), 1, "{err}");
     assert!(err.ends_with("\\watch: the interval is a number of seconds\n"), "{err}");
 }

@@ -28,8 +28,11 @@ pub(crate) const COMMANDS: [(&str, &[Command]); 7] = [
         "What has been typed",
         &[
             ("\\e", "[FILE]", "edit it, or FILE, with $EDITOR"),
+            ("\\ef", "[FUNCTION]", "edit the statement that makes a function"),
+            ("\\ev", "[VIEW]", "edit the statement that makes a view"),
             ("\\p", "", "show it"),
             ("\\r", "", "forget it"),
+            ("\\s", "[FILE]", "show what has been typed before, or write it to FILE"),
             ("\\w", "FILE", "write it to FILE or |PROGRAM"),
         ],
     ),

@@ -1,9 +1,10 @@
-//! The commands about what has been typed: `\g` and its kin send it, `\p`, `\r`, `\w` and `\e` show, forget, write and edit it.
+//! The commands about what has been typed: `\g` and its kin send it, `\p`, `\r`, `\w` and `\e` show, forget, write and edit it, `\s`
+//! shows what has been typed before.
 use std::thread;
 use std::time::Duration;
 
 use super::arguments::Call;
-use super::files::sink_name;
+use super::files::{from_home, sink_name};
 use crate::output::options::set_option;
 use crate::output::style::Expanded;
 use crate::shell::lines::LineSource;
@@ -12,6 +13,10 @@ use crate::shell::{Failure, Shell};
 
 /// How long `\watch` waits at a time before it looks whether the user has had enough.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What `\ef` and `\ev` have the user edit where none is named.
+const NEW_FUNCTION: &str = "CREATE FUNCTION ( )\n RETURNS \n LANGUAGE sql\nAS $function$\n\n$function$\n";
+const NEW_VIEW: &str = "CREATE VIEW  AS\n SELECT \n";
 
 impl Shell {
     /// Runs one of these commands; `None` where it is another one.
@@ -46,18 +51,40 @@ impl Shell {
                 self.say("Query buffer reset (cleared).")?;
                 return Ok(Some(Next::Line));
             }
+            "s" => {
+                let entries = source.history().concat();
+                match call.word(0) {
+                    "" => self.paged(|out| out.write_all(entries.as_bytes()))?,
+                    file => std::fs::write(from_home(file), entries).map_err(|error| format!("{file}: {error}"))?,
+                }
+                return Ok(Some(Next::Line));
+            }
             "w" | "write" => {
                 self.write_buffer(reading, call.word(0))?;
                 return Ok(Some(Next::Line));
             }
-            "e" | "edit" => {
-                self.edit(reading, call.word(0))?;
+            "e" | "edit" | "ef" | "ev" => {
+                self.edit_command(call, reading)?;
                 let is_whole = reading.buffer.text.trim_end().ends_with(';');
                 return Ok(Some(if is_whole { Next::Send(Box::default()) } else { Next::Line }));
             }
             _ => return Ok(None),
         };
         Ok(Some(Next::Send(Box::new(destination))))
+    }
+
+    /// Has the user edit what has been typed, a file, or the definition of a function or a view.
+    fn edit_command(&mut self, call: &Call, reading: &mut Reading) -> Result<(), Failure> {
+        let name = call.words.join(" ");
+        let definition = match (call.name.as_str(), name.is_empty()) {
+            ("ef", true) => NEW_FUNCTION.to_owned(),
+            ("ef", false) => self.function_definition(&name)?,
+            ("ev", true) => NEW_VIEW.to_owned(),
+            ("ev", false) => self.view_definition(&name)?,
+            _ => return self.edit(reading, call.word(0)),
+        };
+        reading.buffer.replace(&definition);
+        self.edit(reading, "")
     }
 
     /// Where `\g` sends rows, and how they look there: `\g (format=csv tuples_only=on) rows.csv`.

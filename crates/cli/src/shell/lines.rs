@@ -44,6 +44,11 @@ pub trait LineSource {
     /// Puts an entry into the history.
     fn remember(&mut self, _entry: &str) {}
 
+    /// The entries of the history, each a text with its end.
+    fn history(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the script is called; none of what a user types.
     fn name(&self) -> Option<&str> {
         None

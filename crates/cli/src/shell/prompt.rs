@@ -1,7 +1,8 @@
 //! The prompt: `lstore=# `, with `*` in a transaction, `!` in one that has failed, and in place of `=` what is still open.
 //!
 //! The variables `PROMPT1` and `PROMPT2` say how it looks, in psql's words: `%/` the database, `%R` what is open, `%x` the
-//! transaction, `%#` the sign of a superuser, `%n` the user, `%l` the line, `%:name:` a variable.
+//! transaction, `%#` the sign of a superuser, `%n` the user, `%l` the line, `%:name:` a variable,
+//! `%033` a sign by its number, here the one that begins a colour.
 use sql::TransactionStatus;
 
 use super::Shell;
@@ -19,6 +20,13 @@ impl Shell {
             rest = &rest[at + 1..];
             let Some(sign) = rest.chars().next() else { break };
             rest = &rest[sign.len_utf8()..];
+            if sign.is_digit(8) {
+                let digits = rest.find(|sign: char| !sign.is_digit(8)).unwrap_or(rest.len()).min(2);
+                let code = format!("{sign}{}", &rest[..digits]);
+                prompt.extend(u8::from_str_radix(&code, 8).ok().map(char::from));
+                rest = &rest[digits..];
+                continue;
+            }
             match sign {
                 '/' | '~' => prompt.push_str(self.variables.text("DBNAME")),
                 'n' => prompt.push_str("lstore"),
