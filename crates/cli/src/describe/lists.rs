@@ -368,7 +368,8 @@ impl Shell {
         let query = list.query(ask)?;
         let is_default = command == "dconfig" && ask.pattern.is_none();
         let title = if is_default { "List of non-default configuration parameters" } else { list.title };
-        self.show(title, &query)
+        let nothing = (command == "drds").then_some("Did not find any settings.");
+        self.show(title, &query, nothing)
     }
 }
 

@@ -57,10 +57,13 @@ impl Shell {
         self.tell_error(error, query, place.as_ref()).map_or_else(Failure::from, |()| Failure::Told)
     }
 
-    /// Writes the rows of a query under a title.
-    fn show(&mut self, title: &str, query: &str) -> Result<(), Failure> {
+    /// Writes the rows of a query under a title; where there are none, says so if `nothing` is what there is to say.
+    fn show(&mut self, title: &str, query: &str, nothing: Option<&str>) -> Result<(), Failure> {
         let answered = self.query_with_columns(query);
         let (columns, rows) = answered.map_err(|error| self.catalog_failed(&error, query))?;
+        if let Some(nothing) = nothing.filter(|_| rows.is_empty() && !self.variables.is_on("QUIET")) {
+            return Ok(self.tell(nothing)?);
+        }
         let footer = if self.settings.style.footer { Footer::Count(rows.len() as u64) } else { Footer::Nothing };
         let table = Table { title: Some(title.to_owned()), columns, rows, footer };
         Ok(self.write_table(&table)?)

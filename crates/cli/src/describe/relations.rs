@@ -20,14 +20,11 @@ impl Shell {
     /// Lists the relations of these kinds.
     pub(super) fn list_relations(&mut self, ask: &Ask, kinds: &str) -> Result<(), Failure> {
         let query = relations(ask, kinds)?;
-        if self.ask(&query)?.is_empty() && !self.variables.is_on("QUIET") {
-            let message = match &ask.pattern {
-                Some(pattern) => format!("Did not find any relation named \"{pattern}\"."),
-                None => "Did not find any relations.".to_owned(),
-            };
-            return Ok(self.tell(&message)?);
-        }
-        self.show("List of relations", &query)
+        let nothing = match &ask.pattern {
+            Some(pattern) => format!("Did not find any relation named \"{pattern}\"."),
+            None => "Did not find any relations.".to_owned(),
+        };
+        self.show("List of relations", &query, Some(&nothing))
     }
 
     /// Describes each relation that a pattern names.
