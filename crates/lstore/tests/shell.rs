@@ -66,6 +66,26 @@ fn rows_that_do_not_fit_are_passed_over() {
 }
 
 #[test]
+fn copies_flow_from_one_database_to_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_lstore");
+    for format in ["text", "csv", "binary"] {
+        let from = format!("copy (values (1, 'a,b'), (2, null)) to stdout (format {format})");
+        let to = format!("copy t from stdin (format {format})");
+        let pipe = format!(
+            "\"{program}\" -c \"{from}\" | \"{program}\" -q -t -A -c 'create table t (a int, b text)' -c \"{to}\" -c 'table t'"
+        );
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(pipe)
+            .env("LSTORERC", "")
+            .current_dir(folder.path())
+            .output();
+        assert_eq!(String::from_utf8_lossy(&output.unwrap().stdout), "1|a,b\n2|\n", "{format}");
+    }
+}
+
+#[test]
 fn copy_reads_and_writes_files_and_programs_of_the_user() {
     let folder = tempfile::tempdir().unwrap();
     let text = "create table t (a int, b text);\n\\copy t from 'in.csv' csv header\n\\copy t to out.txt\n\

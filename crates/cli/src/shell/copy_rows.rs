@@ -109,6 +109,11 @@ impl Read for CopyRows<'_, '_> {
 impl CopyInput for CopyRows<'_, '_> {
     fn begin(&mut self, _: usize, is_binary: bool) -> io::Result<()> {
         let RowSource::Lines(source) = &self.from else { return Ok(()) };
+        if is_binary && !source.is_interactive() && source.name().is_none() {
+            // A statement of the command line has standard input to itself.
+            self.from = RowSource::Bytes(Box::new(io::stdin().lock()));
+            return Ok(());
+        }
         if is_binary {
             let message = "COPY FROM STDIN in binary is not supported among statements; \\copy reads a file";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
