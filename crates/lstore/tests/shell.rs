@@ -91,15 +91,15 @@ fn copy_reads_and_writes_files_and_programs_of_the_user() {
     let text = "create table t (a int, b text);\n\\copy t from 'in.csv' csv header\n\\copy t to out.txt\n\
                 \\copy (select a + 1 from t order by 1) to program 'cat > sum.txt'\n\\copy t (a) from program 'seq 5 6'\n\
                 \\copy t to 'rows.bin' binary\ntruncate t;\n\\copy t from rows.bin with (format binary)\n\
-                \\copy t to stdout\n\\copy t from nosuch.txt\n\\copy nonsense\n";
+                \\copy t to stdout\n\\copy t (a) from pstdin\n7\n\\.\n\\copy t from nosuch.txt\n\\copy nonsense\n";
     fs::write(folder.path().join("in.csv"), "a,b\n1,\"x,y\"\n2,\n").unwrap();
     let ran = lstore_in(Some(folder.path()), ["-q"], text);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!((read("out.txt").as_str(), read("sum.txt").as_str()), ("1\tx,y\n2\t\\N\n", "2\n3\n"));
     assert_eq!(ran.out, "1\tx,y\n2\t\\N\n5\t\\N\n6\t\\N\n");
     let err = ran.failed(1);
-    assert!(err.starts_with("<stdin>:10: error: nosuch.txt: No such file"), "{err}");
-    assert!(err.contains("<stdin>:11: error: \\copy: expected a table or (query)"), "{err}");
+    assert!(err.starts_with("<stdin>:13: error: nosuch.txt: No such file"), "{err}");
+    assert!(err.contains("<stdin>:14: error: \\copy: expected a table or (query)"), "{err}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::files::from_home;
 use crate::shell::copy_rows::RowSource;
-use crate::shell::lines::LineSource;
+use crate::shell::lines::{LineSource, Script};
 use crate::shell::reading::Reading;
 use crate::shell::sink::Sink;
 use crate::shell::words::words;
@@ -51,7 +51,7 @@ impl Shell {
         match (copy.is_from, copy.place) {
             (true, Place::Here) => self.copy_rows(&statement, reading, RowSource::Lines(source), None),
             (true, Place::Process) => {
-                self.copy_rows(&statement, reading, RowSource::Bytes(Box::new(io::stdin().lock())), None)
+                self.copy_rows(&statement, reading, RowSource::Lines(&mut Script::stdin(None)), None)
             }
             (true, Place::File(name)) => {
                 let file = File::open(from_home(&name)).map_err(|error| failed(&name, error))?;

@@ -45,7 +45,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
                 column += 2;
             }
             control if control.is_control() => {
-                let escape = format!("\\x{:02X}", u32::from(control));
+                let code = u32::from(control);
+                let escape = if control.is_ascii() { format!("\\x{code:02X}") } else { format!("\\u{code:04X}") };
                 column += escape.len();
                 safe.push_str(&escape);
             }
@@ -73,6 +74,7 @@ mod tests {
     #[test]
     fn control_characters_become_visible() {
         assert_eq!(printable("a\x1b[2Jb\r"), "a\\x1B[2Jb\\r");
+        assert_eq!(printable("a\u{85}"), "a\\u0085");
         assert_eq!(printable("a\tb\n\tc"), "a       b\n        c");
         assert!(matches!(printable("a\nb"), Cow::Borrowed(_)));
     }

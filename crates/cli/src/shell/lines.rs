@@ -62,7 +62,8 @@ pub trait LineSource {
 
 /// The lines of a script.
 pub(crate) struct Script<'a> {
-    lines: &'a mut dyn BufRead,
+    /// Those of standard input where it is not given, which is locked for no longer than a line takes: `\copy` may read there, too.
+    lines: Option<&'a mut dyn BufRead>,
     name: Option<&'a str>,
     is_first: bool,
 }
@@ -70,14 +71,26 @@ pub(crate) struct Script<'a> {
 impl<'a> Script<'a> {
     /// A script; without a name it is a text of the command line.
     pub(crate) fn new(lines: &'a mut dyn BufRead, name: Option<&'a str>) -> Script<'a> {
-        Script { lines, name, is_first: true }
+        Script { lines: Some(lines), name, is_first: true }
+    }
+
+    /// The script on standard input; without a name what is there is rows and no script.
+    pub(crate) fn stdin(name: Option<&str>) -> Script<'_> {
+        Script { lines: None, name, is_first: true }
+    }
+
+    fn read(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
+        match &mut self.lines {
+            Some(lines) => lines.read_until(b'\n', line),
+            None => io::stdin().lock().read_until(b'\n', line),
+        }
     }
 }
 
 impl LineSource for Script<'_> {
     fn read_line(&mut self, _: &str) -> io::Result<Line> {
         let mut line = Vec::new();
-        if self.lines.read_until(b'\n', &mut line)? == 0 {
+        if self.read(&mut line)? == 0 {
             return Ok(Line::End);
         }
         let is_first = std::mem::take(&mut self.is_first);
@@ -92,7 +105,7 @@ impl LineSource for Script<'_> {
     fn read_row(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
         // The rows of a statement of the command line are those of standard input.
         match self.name {
-            Some(_) => self.lines.read_until(b'\n', line).map(drop),
+            Some(_) => self.read(line).map(drop),
             None => io::stdin().lock().read_until(b'\n', line).map(drop),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An error is told, and the loop goes on with what follows, unless a script is to stop at its first error (`ON_ERROR_STOP`).
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use super::buffer::{Cut, TextLine};
@@ -57,7 +57,7 @@ impl Shell {
     /// As [`run_source`](Self::run_source); [`Stop::Failed`], too, if the file cannot be read and `ON_ERROR_STOP` is set.
     pub fn run_file(&mut self, path: &Path) -> Result<(), Stop> {
         if path == Path::new("-") {
-            return self.run_lines(&mut io::stdin().lock(), "<stdin>");
+            return self.run_source(&mut Script::stdin(Some("<stdin>")));
         }
         match self.include(path) {
             Err(Failure::Stop(stop)) => Err(stop),
@@ -75,13 +75,10 @@ impl Shell {
         }
         let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
         self.scripts.push(path.to_owned());
-        let done = self.run_lines(&mut BufReader::new(file), &path.display().to_string());
+        let (mut lines, name) = (BufReader::new(file), path.display().to_string());
+        let done = self.run_source(&mut Script::new(&mut lines, Some(&name)));
         self.scripts.pop();
         Ok(done?)
-    }
-
-    fn run_lines(&mut self, lines: &mut dyn BufRead, name: &str) -> Result<(), Stop> {
-        self.run_source(&mut Script::new(lines, Some(name)))
     }
 
     /// Runs all that comes from a source of lines.
