@@ -114,7 +114,7 @@ impl Completion {
             "\\copy" => self.relations("'r','v','m'"),
             "\\timing" | "\\t" => fixed(&["on", "off"]),
             "\\x" => fixed(&["on", "off", "auto"]),
-            "\\format" => fixed(&["aligned", "unaligned", "csv", "json", "markdown", "html"]),
+            "\\format" => fixed(&["aligned", "wrapped", "unaligned", "csv", "json", "markdown", "html"]),
             "\\pset" => fixed(&OPTIONS),
             _ => Vec::new(),
         };

@@ -109,7 +109,8 @@ fn every_format_writes_the_same_rows() {
 fn the_format_can_change_on_the_way() {
     let ran = script("\\format csv\nselect 1 as a;\n\\format json\nselect 2 as b;\n\\format nosuch\n");
     assert_eq!(ran.out, "a\n1\n[\n{\"b\":2}\n]\n");
-    let expected = "<stdin>:5: error: \\pset: allowed formats are aligned, unaligned, csv, json, markdown, html\n";
+    let expected =
+        "<stdin>:5: error: \\pset: allowed formats are aligned, wrapped, unaligned, csv, json, markdown, html\n";
     assert_eq!(ran.failed(1), expected);
 }
 

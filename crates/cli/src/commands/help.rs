@@ -95,7 +95,7 @@ pub(crate) const COMMANDS: [(&str, &[Command]); 7] = [
             ("\\a", "", "aligned or not"),
             ("\\C", "[TITLE]", "a title"),
             ("\\f", "[TEXT]", "what stands between unaligned values"),
-            ("\\format", "[FORMAT]", "aligned, unaligned, csv, json, markdown or html"),
+            ("\\format", "[FORMAT]", "aligned, wrapped, unaligned, csv, json, markdown or html"),
             ("\\H", "", "as HTML or not"),
             ("\\pset", "[NAME [VALUE]]", "border, expanded, fieldsep, format, linestyle, null, title and others"),
             ("\\t", "[on|off]", "rows only"),

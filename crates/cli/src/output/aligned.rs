@@ -17,8 +17,9 @@ use std::io::{self, Write};
 use super::expanded::ExpandedWriter;
 use super::rows::{Column, Footer, Row, RowWriter};
 use super::signs::{Rule, signs};
-use super::style::{Expanded, Style};
+use super::style::{Expanded, Format, Style};
 use super::width::{printable, text_width};
+use super::wrapping::{self, End, Widths};
 
 /// Collects rows and writes them at their end.
 pub(super) struct AlignedWriter {
@@ -36,13 +37,21 @@ impl AlignedWriter {
 
     fn widths(&self) -> Vec<usize> {
         let lines_width = |text: &String| text.split('\n').map(text_width).max().unwrap_or(0);
-        let mut widths: Vec<usize> = self.names.iter().map(lines_width).collect();
+        let names: Vec<usize> = self.names.iter().map(lines_width).collect();
+        let mut widest = names.clone();
+        let mut sums = vec![0; names.len()];
         for row in &self.rows {
-            for (width, value) in widths.iter_mut().zip(row) {
-                *width = (*width).max(lines_width(value));
+            for (at, value) in row.iter().enumerate() {
+                let width = lines_width(value);
+                widest[at] = widest[at].max(width);
+                sums[at] += width;
             }
         }
-        widths
+        let screen = self.style.screen.filter(|_| self.style.format == Format::Wrapped);
+        let Some(screen) = screen.filter(|screen| *screen >= self.line_width(&names)) else { return widest };
+        let averages: Vec<usize> = sums.iter().map(|sum| sum / self.rows.len().max(1)).collect();
+        let excess = self.line_width(&widest).saturating_sub(screen);
+        wrapping::fitted(&Widths { names: &names, widest: &widest, averages: &averages }, excess)
     }
 
     /// How wide a line is, borders included.
@@ -81,7 +90,8 @@ impl AlignedWriter {
     fn write_row(&self, out: &mut dyn Write, row: &[String], widths: &[usize], is_header: bool) -> io::Result<()> {
         let signs = signs(self.style.lines);
         let border = self.style.border;
-        let cells: Vec<Vec<&str>> = row.iter().map(|value| value.split('\n').collect()).collect();
+        let cells: Vec<Vec<(&str, End)>> =
+            row.iter().zip(widths).map(|(value, width)| wrapping::lines(value, *width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for at in 0..height {
             let mut line = String::new();
@@ -90,8 +100,9 @@ impl AlignedWriter {
             }
             for (i, (lines, width)) in cells.iter().zip(widths).enumerate() {
                 let is_last = i + 1 == cells.len();
-                let text = lines.get(at).copied().unwrap_or("");
-                let has_more = at + 1 < lines.len();
+                let (text, end) = lines.get(at).copied().unwrap_or(("", End::Value));
+                let has_more = end != End::Value;
+                let goes_on = at > 0 && lines.get(at - 1).is_some_and(|(_, end)| *end == End::Wrap);
                 let blanks = width - text_width(text);
                 // Nothing needs to stand behind the last value of a row.
                 let is_open = is_last && border < 2 && !is_header && !has_more;
@@ -102,13 +113,14 @@ impl AlignedWriter {
                     false => (0, blanks),
                 };
                 if border > 0 {
-                    line.push(' ');
+                    line.push_str(if goes_on { signs.wrap } else { " " });
                 }
                 line.extend([" ".repeat(left), text.to_owned(), " ".repeat(right)]);
-                match has_more {
-                    true => line.push_str(signs.more),
-                    false if is_open => {}
-                    false => line.push(' '),
+                match end {
+                    End::Break => line.push_str(signs.more),
+                    End::Wrap => line.push_str(signs.wrap),
+                    End::Value if is_open => {}
+                    End::Value => line.push(' '),
                 }
                 if (border > 0 && !is_last) || border > 1 {
                     line.push_str(signs.between);
@@ -180,7 +192,7 @@ impl RowWriter for AlignedWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::style::{Format, LineStyle};
+    use crate::output::style::LineStyle;
     use crate::output::test_data::{batch, rendered, rendered_in};
 
     #[test]

@@ -25,12 +25,13 @@ pub mod style;
 pub(crate) mod table;
 mod unaligned;
 pub(crate) mod width;
+mod wrapping;
 
 fn writer(style: &Style) -> Box<dyn RowWriter> {
     let is_expanded = style.expanded == Expanded::On;
     match style.format {
-        Format::Table if is_expanded => Box::new(expanded::ExpandedWriter::new(style.clone())),
-        Format::Table => Box::new(aligned::AlignedWriter::new(style.clone())),
+        Format::Table | Format::Wrapped if is_expanded => Box::new(expanded::ExpandedWriter::new(style.clone())),
+        Format::Table | Format::Wrapped => Box::new(aligned::AlignedWriter::new(style.clone())),
         Format::Unaligned => Box::new(unaligned::UnalignedWriter::new(style.clone())),
         Format::Csv => Box::new(csv::CsvWriter::new(style.clone())),
         Format::Html => Box::new(html::HtmlWriter::new(style.clone())),

@@ -165,7 +165,7 @@ mod tests {
         assert!(set("nosuch", None).unwrap_err().starts_with("\\pset: unknown option: nosuch; it is one of border,"));
         assert_eq!(
             set("format", Some("latex")).unwrap_err(),
-            "\\pset: allowed formats are aligned, unaligned, csv, json, markdown, html"
+            "\\pset: allowed formats are aligned, wrapped, unaligned, csv, json, markdown, html"
         );
         assert!(set("t", Some("maybe")).unwrap_err().contains("Boolean expected"));
         assert!(set("csv_fieldsep", Some("\"")).is_err() && set("border", Some("x")).is_err());

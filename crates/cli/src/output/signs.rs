@@ -17,16 +17,20 @@ pub(super) struct Signs {
     pub(super) between: &'static str,
     /// What ends a line of a value that has more of them.
     pub(super) more: &'static str,
+    /// What stands where a value goes on below, and where it does so.
+    pub(super) wrap: &'static str,
 }
 
 const ASCII_RULE: Rule = Rule { line: "-", left: "+", middle: "+", right: "+" };
-const ASCII: Signs = Signs { top: ASCII_RULE, middle: ASCII_RULE, bottom: ASCII_RULE, between: "|", more: "+" };
+const ASCII: Signs =
+    Signs { top: ASCII_RULE, middle: ASCII_RULE, bottom: ASCII_RULE, between: "|", more: "+", wrap: "." };
 const UNICODE: Signs = Signs {
     top: Rule { line: "─", left: "┌", middle: "┬", right: "┐" },
     middle: Rule { line: "─", left: "├", middle: "┼", right: "┤" },
     bottom: Rule { line: "─", left: "└", middle: "┴", right: "┘" },
     between: "│",
     more: "↵",
+    wrap: "…",
 };
 
 /// The signs of a line style.

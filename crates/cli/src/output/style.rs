@@ -7,6 +7,8 @@ pub enum Format {
     /// Aligned columns, as psql writes them
     #[value(alias = "aligned")]
     Table,
+    /// As table, but values are broken into lines that fit the screen
+    Wrapped,
     /// Values with a separator between them
     Unaligned,
     /// Comma-separated values (RFC 4180, lines end in LF)
@@ -24,6 +26,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Table => "aligned",
+            Format::Wrapped => "wrapped",
             Format::Unaligned => "unaligned",
             Format::Csv => "csv",
             Format::Json => "json",

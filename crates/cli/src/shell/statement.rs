@@ -310,7 +310,8 @@ impl Shell {
     }
 
     fn tell_tag(&mut self, tag: &str) -> io::Result<()> {
-        let is_wanted = self.settings.interactive || self.settings.style.format == Format::Table;
+        let is_wanted =
+            self.settings.interactive || matches!(self.settings.style.format, Format::Table | Format::Wrapped);
         if is_wanted && !self.variables.is_on("QUIET") {
             writeln!(self.out(), "{tag}")?;
         }

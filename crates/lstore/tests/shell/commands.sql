@@ -138,3 +138,24 @@ SELECT 'not';
 \endif
 \pset tuples_only on
 \pset tuples_only off
+\pset format wrapped
+\pset columns 40
+SELECT 1 AS id, repeat('abcdefghij', 6) AS long, 'some more words here' AS more, NULL AS nothing;
+SELECT repeat('日本', 20) AS wide, E'one line\nand another one that is longer than it' AS lines;
+SELECT repeat('x', 50) AS last;
+SELECT repeat('x', 10) || i AS a, repeat('y', 30) AS b FROM generate_series(1, 2) i;
+SELECT 1 AS "a name that is as wide as forty signs are, or more", 2 AS b;
+\pset border 2
+SELECT repeat('x', 50) AS a, 1 AS b;
+\pset linestyle unicode
+SELECT repeat('x', 50) AS a, 1 AS b;
+\pset border 0
+SELECT repeat('x', 50) AS a, 1 AS b;
+\pset border 1
+\pset linestyle ascii
+\x auto
+SELECT repeat('x', 50) AS a, 1 AS b;
+\pset format aligned
+SELECT repeat('x', 50) AS a, 1 AS b;
+SELECT 'x' AS a;
+\x off
