@@ -7,7 +7,7 @@ use crate::args::{ShellArgs, SqlArgs};
 use crate::output::options::set_option;
 use crate::output::style::{Expanded, Format, Style};
 use crate::shell::sink::Sink;
-use crate::shell::{Settings, Shell, Stop};
+use crate::shell::{Settings, Shell, Stop, trouble};
 
 /// Where the shell writes, and how.
 pub(crate) fn settings(args: &SqlArgs) -> Settings {
@@ -83,7 +83,7 @@ fn configure(shell: &mut Shell, args: &ShellArgs) -> Result<(), String> {
     style.field_separator = args.field_separator.clone().unwrap_or_else(|| style.field_separator.clone());
     style.record_separator = args.record_separator.clone().unwrap_or_else(|| style.record_separator.clone());
     if let Some(target) = &args.output {
-        shell.redirected = Some(Sink::open(target).map_err(|error| format!("{target}: {error}"))?);
+        shell.redirected = Some(Sink::open(target).map_err(|error| trouble(target, &error))?);
     }
     Ok(())
 }

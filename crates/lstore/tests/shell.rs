@@ -98,7 +98,7 @@ fn copy_reads_and_writes_files_and_programs_of_the_user() {
     assert_eq!((read("out.txt").as_str(), read("sum.txt").as_str()), ("1\tx,y\n2\t\\N\n", "2\n3\n"));
     assert_eq!(ran.out, "1\tx,y\n2\t\\N\n5\t\\N\n6\t\\N\n");
     let err = ran.failed(1);
-    assert!(err.starts_with("<stdin>:13: error: nosuch.txt: No such file"), "{err}");
+    assert!(err.starts_with("<stdin>:13: error: nosuch.txt: No such file or directory\n"), "{err}");
     assert!(err.contains("<stdin>:14: error: \\copy: expected a table or (query)"), "{err}");
 }
 

@@ -6,6 +6,7 @@
 use std::process::Command;
 
 use crate::shell::buffer::TextLine;
+use crate::shell::trouble;
 use crate::shell::variables::Variables;
 
 /// The commands whose argument is the rest of the line as it is.
@@ -150,7 +151,7 @@ fn quoted(line: &mut TextLine) -> Result<String, String> {
 /// What a program writes, without the end of its last line.
 pub(crate) fn output_of(program: &str) -> Result<String, String> {
     let output = Command::new("sh").arg("-c").arg(program).stderr(std::process::Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    let output = output.map_err(|error| trouble(program, &error))?;
     if !output.status.success() {
         return Err(format!("{program}: command failed"));
     }

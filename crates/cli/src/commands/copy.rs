@@ -12,7 +12,7 @@ use crate::shell::lines::{LineSource, Script};
 use crate::shell::reading::Reading;
 use crate::shell::sink::Sink;
 use crate::shell::words::words;
-use crate::shell::{Failure, Shell};
+use crate::shell::{Failure, Shell, trouble};
 
 /// Where rows come from or go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Shell {
         let options = if copy.options.is_empty() { String::new() } else { format!(" {}", copy.options) };
         let (way, end) = if copy.is_from { ("FROM", "STDIN") } else { ("TO", "STDOUT") };
         let statement = format!("COPY {} {way} {end}{options}", copy.what);
-        let failed = |name: &str, error: io::Error| format!("{name}: {error}");
+        let failed = |name: &str, error: io::Error| trouble(name, &error);
         match (copy.is_from, copy.place) {
             (true, Place::Here) => self.copy_rows(&statement, reading, RowSource::Lines(source), None),
             (true, Place::Process) => {

@@ -8,7 +8,7 @@ use std::process::Command;
 use super::arguments::Call;
 use crate::shell::reading::Reading;
 use crate::shell::sink::Sink;
-use crate::shell::{Failure, Shell};
+use crate::shell::{Failure, Shell, trouble};
 
 impl Shell {
     /// Runs one of these commands.
@@ -26,7 +26,8 @@ impl Shell {
             }
             "cd" => {
                 let target = if word.is_empty() { env::home_dir().unwrap_or_default() } else { from_home(word) };
-                env::set_current_dir(&target).map_err(|error| format!("\\cd: {}: {error}", target.display()).into())
+                env::set_current_dir(&target)
+                    .map_err(|error| format!("\\cd: {}", trouble(target.display(), &error)).into())
             }
             "!" => {
                 self.out().flush()?;
@@ -35,14 +36,14 @@ impl Shell {
                 if !call.rest.is_empty() {
                     command.arg("-c").arg(&call.rest);
                 }
-                command.status().map(drop).map_err(|error| format!("\\!: {error}").into())
+                command.status().map(drop).map_err(|error| trouble("\\!", &error).into())
             }
             _ => {
                 self.out().flush()?;
                 // The one before has to be at its end before the next begins.
                 self.redirected = None;
                 if !word.is_empty() {
-                    self.redirected = Some(Sink::open(&sink_name(word)).map_err(|error| format!("{word}: {error}"))?);
+                    self.redirected = Some(Sink::open(&sink_name(word)).map_err(|error| trouble(word, &error))?);
                 }
                 Ok(())
             }
@@ -54,9 +55,9 @@ impl Shell {
         if word.is_empty() {
             return Err(Failure::Message("\\w: missing required argument; name a file".to_owned()));
         }
-        let mut sink = Sink::open(&sink_name(word)).map_err(|error| format!("{word}: {error}"))?;
+        let mut sink = Sink::open(&sink_name(word)).map_err(|error| trouble(word, &error))?;
         let written = writeln!(sink, "{}", reading.buffer.current().trim_end()).and_then(|()| sink.flush());
-        written.map_err(|error| format!("{word}: {error}").into())
+        written.map_err(|error| trouble(word, &error).into())
     }
 
     /// Has the user edit what has been typed, or a file, which then stands in its place.
@@ -67,12 +68,12 @@ impl Shell {
         let path = if file.is_empty() { scratch.clone() } else { from_home(file) };
         if file.is_empty() {
             fs::write(&path, format!("{}\n", reading.buffer.current().trim_end()))
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+                .map_err(|error| trouble(path.display(), &error))?;
         }
         self.out().flush()?;
         let command = format!("exec {editor} \"$0\"");
         let edited = Command::new("sh").arg("-c").arg(command).arg(&path).status();
-        let text = edited.and_then(|_| fs::read_to_string(&path)).map_err(|error| format!("{editor}: {error}"));
+        let text = edited.and_then(|_| fs::read_to_string(&path)).map_err(|error| trouble(&editor, &error));
         if file.is_empty() {
             // A file that is not there any more is as good as one that has been taken away.
             let _ = fs::remove_file(&scratch);

@@ -9,7 +9,7 @@ use crate::output::options::set_option;
 use crate::output::style::Expanded;
 use crate::shell::lines::LineSource;
 use crate::shell::reading::{Destination, Next, Reading};
-use crate::shell::{Failure, Shell};
+use crate::shell::{Failure, Shell, trouble};
 
 /// How long `\watch` waits at a time before it looks whether the user has had enough.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ impl Shell {
                 let entries = source.history().concat();
                 match call.word(0) {
                     "" => self.paged(|out| out.write_all(entries.as_bytes()))?,
-                    file => std::fs::write(from_home(file), entries).map_err(|error| format!("{file}: {error}"))?,
+                    file => std::fs::write(from_home(file), entries).map_err(|error| trouble(file, &error))?,
                 }
                 return Ok(Some(Next::Line));
             }

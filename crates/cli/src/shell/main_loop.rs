@@ -8,7 +8,7 @@ use std::path::Path;
 use super::buffer::{Cut, TextLine};
 use super::lines::{Line, LineSource, Script};
 use super::reading::{Destination, Next, Reading, place};
-use super::{Failure, Shell, Stop};
+use super::{Failure, Shell, Stop, trouble};
 use crate::diagnostics::ScriptPlace;
 
 /// How deep scripts may include scripts.
@@ -73,7 +73,7 @@ impl Shell {
         if self.scripts.len() == INCLUDE_DEPTH_MAX {
             return Err(Failure::Message(format!("{}: scripts include each other too deeply", path.display())));
         }
-        let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file = File::open(path).map_err(|error| trouble(path.display(), &error))?;
         self.scripts.push(path.to_owned());
         let (mut lines, name) = (BufReader::new(file), path.display().to_string());
         let done = self.run_source(&mut Script::new(&mut lines, Some(&name)));

@@ -92,6 +92,13 @@ impl From<String> for Failure {
     }
 }
 
+/// What went wrong with a file or a program, in the system's words.
+pub(crate) fn trouble(name: impl std::fmt::Display, error: &io::Error) -> String {
+    let reason = error.to_string();
+    // The system's number says no more than its words.
+    format!("{name}: {}", reason.split(" (os error").next().unwrap_or(&reason))
+}
+
 /// Where a shell writes, and how.
 pub struct Settings {
     /// Where rows and tags go.

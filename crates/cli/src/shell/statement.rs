@@ -12,7 +12,7 @@ use super::reading::{Destination, Reading, place};
 use super::sink::Sink;
 use super::variables::literal;
 use super::words::{first_word, takes_rows};
-use super::{Failure, Shell, Stop};
+use super::{Failure, Shell, Stop, trouble};
 use crate::diagnostics::ScriptPlace;
 use crate::output::rows::RowsError;
 use crate::output::style::Format;
@@ -43,7 +43,7 @@ impl Shell {
         let text = if typed.is_empty() { reading.buffer.previous.clone() } else { typed };
         let before = match &destination.sink {
             Some(target) => {
-                let sink = Sink::open(target).map_err(|error| format!("{}: {error}", target.trim()))?;
+                let sink = Sink::open(target).map_err(|error| trouble(target.trim(), &error))?;
                 self.out().flush()?;
                 Some(self.redirected.replace(sink))
             }
