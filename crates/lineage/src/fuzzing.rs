@@ -90,7 +90,7 @@ fn range(blob: &[u8], layout: Layout) {
     if let Some(inserts) = inserts {
         inserts.for_each(|_, _, cells| assert_eq!(cells.len(), TYPES.len(), "a cell for each column"));
     }
-    for tail in tails {
+    for tail in tails.0 {
         tail.for_each(|sequence, _| assert!(sequence > 0, "sequence numbers begin with 1"));
     }
 }

@@ -113,12 +113,12 @@ impl Table {
 
     /// How many records of a range this table has handed out.
     pub fn range_len(&self, range: usize) -> usize {
-        self.range(range).len()
+        self.range_as_is(range).len()
     }
 
     /// Whether `rid` names a base record that this table has handed out.
     pub fn contains(&self, rid: Rid) -> bool {
-        !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range(rid.range()).len()
+        !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range_as_is(rid.range()).len()
     }
 
     /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
@@ -127,12 +127,44 @@ impl Table {
     /// [`PageError`] if the evicted page of Start Times cannot be read back.
     pub fn inserted_at(&self, rid: Rid) -> Result<Option<Timestamp>, PageError> {
         let guard = sync::pin();
-        self.range(rid.range()).pages.load(&guard).meta.inserted_at(&guard, rid.slot())
+        self.range_as_is(rid.range()).pages.load(&guard).meta.inserted_at(&guard, rid.slot())
     }
 
+    /// A range, with its past.
     #[inline]
     pub(crate) fn range(&self, index: usize) -> &Range {
+        let range = self.range_as_is(index);
+        if range.late_past.is_here() { range } else { self.range_used_first(index) }
+    }
+
+    /// A range that may be without its past: to look at its pages and counts.
+    #[inline]
+    pub(crate) fn range_as_is(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
+    }
+
+    /// A range for a scan of what a snapshot at this time sees, with its past if that is needed.
+    fn range_to_scan(&self, index: usize, at: Timestamp) -> &Range {
+        let range = self.range_as_is(index);
+        let needs_none = range.late_past.is_here() || range.is_merged_by(at);
+        if needs_none { range } else { self.range_used_first(index) }
+    }
+
+    #[cold]
+    fn range_used_first(&self, index: usize) -> &Range {
+        let range = self.range_as_is(index);
+        range.late_past.bring(range);
+        let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // SAFETY: as in `add_range`.
+        unsafe { self.places.show(index, range) };
+        range
+    }
+
+    /// From here on the first use of a range brings its past. For recovery.
+    pub(crate) fn put_past_off(&self, index: usize, bring: impl FnOnce(&Range) + Send + 'static) {
+        self.range_as_is(index).late_past.put_off(bring);
+        let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.places.hide(index);
     }
 
     /// Writes a record at the Rid that it had before a restart. Recovery only: nobody else uses the table yet.
@@ -146,10 +178,11 @@ impl Table {
 
     /// The range with this number, made if it is not there.
     pub(crate) fn range_for_recovery(&self, index: usize) -> &Range {
-        let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while self.range_count() <= index {
             self.add_range();
         }
+        drop(growing);
         self.range(index)
     }
 
@@ -167,16 +200,16 @@ impl Table {
     pub fn finish_recovery(&self) {
         let (guard, bytes_max) = (sync::pin(), self.meter.budget().open_range_bytes_max(self.open.len()));
         let mut open = self.open.iter();
-        for range in (0..self.range_count()).map(|index| self.range(index)) {
+        for range in (0..self.range_count()).map(|index| self.range_as_is(index)) {
             range.bury_unwritten(&guard);
             if range.insert_bytes(&guard) > bytes_max {
                 range.close();
             }
         }
-        for index in (0..self.range_count()).filter(|index| !self.range(*index).is_closed()) {
+        for index in (0..self.range_count()).filter(|index| !self.range_as_is(*index).is_closed()) {
             match open.next() {
                 Some(open) => open.store(index + 1, Ordering::Release),
-                None => self.range(index).close(),
+                None => self.range_as_is(index).close(),
             }
         }
     }
@@ -278,7 +311,7 @@ impl Table {
     /// Where records are, to read and write several of them as words.
     #[inline]
     pub fn points<'g>(&'g self, guard: &'g Guard) -> Points<'g> {
-        Points::of(&self.places, guard)
+        Points::of(self, guard)
     }
 
     /// First step of looking at several records at once: asks for their Indirection words and base values.
@@ -309,7 +342,7 @@ impl Table {
         view: View<'_, O>,
         projection: &Projection,
     ) -> Result<Vec<RecordBatch>, PageError> {
-        self.range(index).scan(index, view, projection, None)
+        self.range_to_scan(index, view.snapshot.at).scan(index, view, projection, None)
     }
 
     /// Scans range `index` with pages that were read ahead for it.
@@ -323,7 +356,7 @@ impl Table {
         projection: &Projection,
         ahead: Ahead,
     ) -> Result<Vec<RecordBatch>, PageError> {
-        self.range(index).scan(index, view, projection, Some(ahead))
+        self.range_to_scan(index, view.snapshot.at).scan(index, view, projection, Some(ahead))
     }
 
     /// The rows of range `index` that `view` sees, those with the values of the base pages apart; `None` where there are no such pages. See
@@ -337,12 +370,12 @@ impl Table {
         view: View<'_, O>,
         projection: &Projection,
     ) -> Result<Option<SplitRange>, PageError> {
-        self.range(index).split(view, projection)
+        self.range_to_scan(index, view.snapshot.at).split(view, projection)
     }
 
     /// Whether it would pay to read ahead for a scan of range `index`: pages that it is likely to need are evicted.
     pub fn is_away(&self, index: usize, request: &Request) -> bool {
-        self.range(index).is_away(request)
+        self.range_as_is(index).is_away(request)
     }
 
     /// Reads evicted pages of range `index` back, for a scan that comes there next. Where memory is short they are in what is
@@ -361,7 +394,7 @@ impl Table {
         view: View<'_, O>,
         request: &Request,
     ) -> Result<Totals, PageError> {
-        self.range(index).aggregate(view, request)
+        self.range_to_scan(index, view.snapshot.at).aggregate(view, request)
     }
 
     /// How many rows of range `index` `view` sees, and how many values they have in some columns, and the sums of these. Extremes
@@ -375,13 +408,15 @@ impl Table {
         view: View<'_, O>,
         columns: &[usize],
     ) -> Result<Totals, PageError> {
-        self.range(index).sums(view, columns)
+        self.range_to_scan(index, view.snapshot.at).sums(view, columns)
     }
 
     /// Whether a range is worth merging: full and not merged yet, over the bound of unmerged tail records, or (with
     /// `quiet`) merged before and left alone since it was last looked at.
     pub fn is_merge_due(&self, index: usize, quiet: bool) -> bool {
-        self.range(index).is_merge_due(quiet)
+        let range = self.range_as_is(index);
+        // What was quiet before a restart stays so until it is used.
+        range.is_merge_due(quiet && range.late_past.is_here())
     }
 
     /// Puts the base values of a range side by side, row by row, if readers by key have often looked at them.
@@ -396,12 +431,12 @@ impl Table {
 
     /// The tail records of a range that no merge has taken in.
     pub fn unmerged(&self, index: usize) -> u64 {
-        self.range(index).unmerged(&sync::pin())
+        self.range_as_is(index).unmerged(&sync::pin())
     }
 
     /// Whether the caller is the first, since the range was last merged, to say that it is due.
     pub fn claim_merge(&self, index: usize) -> bool {
-        let claimed = &self.range(index).is_merge_claimed;
+        let claimed = &self.range_as_is(index).is_merge_claimed;
         !claimed.load(Ordering::Relaxed) && !claimed.swap(true, Ordering::Relaxed)
     }
 
@@ -427,18 +462,23 @@ impl Table {
     /// Waits for the merge of a range that another thread is at, if there is one. The caller must not have pinned
     /// the epoch, as a merge may wait for memory.
     pub fn await_merge(&self, index: usize) {
-        drop(self.range(index).merging.lock());
+        drop(self.range_as_is(index).merging.lock());
     }
 
     /// Whether [`Table::archive_range`] would find something worth it in some range, if the horizon has moved far enough.
     pub fn has_archivable(&self) -> bool {
         let guard = sync::pin();
-        (0..self.range_count()).any(|index| self.range(index).has_archivable(&guard))
+        let mut ranges = (0..self.range_count()).map(|index| self.range_as_is(index));
+        ranges.any(|range| range.late_past.is_here() && range.has_archivable(&guard))
     }
 
     /// Turns what a range has merged into history, and gives up what none of the `kept` snapshots needs: some thousand
     /// records, or all of it. Returns whether there was anything worth it. Does nothing while a merge runs on the range.
     pub fn archive_range(&self, index: usize, kept: impl Into<Kept>, all: bool) -> bool {
+        let range = self.range_as_is(index);
+        if !range.late_past.is_here() && !all {
+            return false;
+        }
         let range = self.range(index);
         match range.merging.try_lock() {
             Ok(_one_at_a_time) => range.archive(&sync::pin(), &kept.into(), all).unwrap_or_default(),
@@ -506,7 +546,7 @@ impl Table {
     /// What the optimizer may know of the table.
     pub fn statistics(&self) -> TableStatistics {
         let (ranges, guard) = (self.range_count(), sync::pin());
-        let all = || (0..ranges).map(|index| self.range(index));
+        let all = || (0..ranges).map(|index| self.range_as_is(index));
         let rows = all().map(|range| range.estimated_rows(&guard)).sum();
         // Read first: a merge that ends meanwhile is looked at again.
         let merges = self.merges.load(Ordering::Acquire);
@@ -516,7 +556,7 @@ impl Table {
     /// How the base pages of a column are encoded, range by range; `None` for ranges that are not merged yet, and for rows.
     pub fn encodings(&self, column: usize) -> Vec<Option<Encoding>> {
         let guard = sync::pin();
-        (0..self.range_count()).map(|index| self.range(index).encoding(&guard, column)).collect()
+        (0..self.range_count()).map(|index| self.range_as_is(index).encoding(&guard, column)).collect()
     }
 
     /// What the table holds now.
@@ -524,7 +564,7 @@ impl Table {
         let guard = sync::pin();
         let mut stats = TableStats { merges: self.merges.load(Ordering::Relaxed), ..TableStats::default() };
         for index in 0..self.range_count() {
-            let range = self.range(index);
+            let range = self.range_as_is(index);
             stats.ranges += 1;
             stats.records += range.len() as u64;
             stats.tail_records += range.tail_records();

@@ -88,7 +88,7 @@ struct Trim {
     below: Lsn,
     /// Everything up to here is known to have been on disk.
     proven: Lsn,
-    /// Of earlier crashes; the trim point never stands within one.
+    /// Of earlier crashes, and what was not read; the trim point never stands within one.
     holes: Vec<Hole>,
     outgoing: OutgoingSegments,
 }
@@ -126,17 +126,19 @@ impl Log {
         progress: &mut dyn FnMut(u64, u64),
     ) -> std::result::Result<(Log, RecoveredLog), OpenError<E>> {
         let locked = lock_directory(&*device)?;
-        Log::open_locked(device, locked, options, apply, progress)
+        Log::open_locked(device, locked, 0, options, apply, progress)
     }
 
-    /// Opens the log as [`open`](Self::open) does, for a caller that already holds the lock ([`lock_directory`]).
-    /// The log goes on holding it.
+    /// Opens the log as [`open`](Self::open) does, for a caller that already holds the lock ([`lock_directory`]), on which the log
+    /// goes on holding, and has the commits up to `held`, which were on disk. Of these it is handed some or none: where the log was
+    /// closed, segments without later ones are not read, and damage to them is not noticed.
     ///
     /// # Errors
     /// As [`open`](Self::open), but for [`LogError::Locked`].
     pub fn open_locked<E>(
         device: Arc<dyn Device>,
         locked: (Box<dyn DirectoryLock>, Access),
+        held: Lsn,
         options: LogOptions,
         apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
         progress: &mut dyn FnMut(u64, u64),
@@ -149,7 +151,8 @@ impl Log {
             ..options
         };
         let (lock, access) = locked;
-        let (Resume { chains, stock, hole, holes }, recovered) = recover::recover(&*device, access, apply, progress)?;
+        let (Resume { chains, stock, hole, holes }, recovered) =
+            recover::recover(&*device, access, held, apply, progress)?;
         let location = device.location();
         let mut partitions = Vec::new();
         if access == Access::Write {

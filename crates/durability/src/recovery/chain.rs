@@ -81,6 +81,8 @@ pub(crate) struct Chain {
     witnesses: Option<Witnesses>,
     /// The log may be in use, so that its end is no concern of the reader.
     is_live: bool,
+    /// Segments were passed over, which may have data frames of what is read.
+    is_begun_late: bool,
 }
 
 /// Where a payload stands.
@@ -167,8 +169,24 @@ impl Chain {
             bytes_before: 0,
             witnesses: None,
             is_live,
+            is_begun_late: false,
         };
         Ok((chain, spare))
+    }
+
+    /// Passes over the segments before the last that, by its header, has all commits above `held` in it or behind it. They stay until
+    /// all commits are given up that there were when the log was closed. Returns whether there are any. To be called before reading.
+    pub(crate) fn pass_over(&mut self, held: Lsn, closed_at: Lsn) -> bool {
+        let link = |segment: &SegmentFile| segment.header.link;
+        let first = self.segments.iter().rposition(|segment| link(segment).lsn_before <= held).unwrap_or(0);
+        for (info, pair) in self.infos.iter_mut().zip(self.segments.windows(2)).take(first) {
+            (info.lsn_max, info.end) = (closed_at, link(&pair[1]).previous_end);
+            self.bytes_before += pair[0].reader.size;
+        }
+        let header = &self.segments[first].header;
+        (self.current, self.offset, self.lsn_max) = (first, header.frames_start(), header.link.lsn_before);
+        self.is_begun_late = first > 0;
+        self.is_begun_late
     }
 
     /// Goes on to the next thing that needs a decision.
@@ -229,7 +247,8 @@ impl Chain {
             payload.bytes -= frame::DEPENDENCY_BYTES as u32;
         }
         let data = self.open.remove(&txn).unwrap_or_default();
-        let is_known = lsn < trimmed || tag == Tag::Void || header.data_frames == DATA_FRAMES_MAX;
+        let is_uncounted = header.data_frames == DATA_FRAMES_MAX && !self.is_begun_late;
+        let is_known = lsn < trimmed || tag == Tag::Void || is_uncounted;
         if !is_known && data.len() as u64 != u64::from(header.data_frames) {
             let detail = format!("{} of {} data frames of LSN {lsn} are there", data.len(), header.data_frames);
             let offset = payload.offset - frame::HEADER_BYTES as u64;
@@ -442,16 +461,23 @@ impl Reader {
 
     /// The bytes of the segment header, fewer where the file is shorter.
     pub(crate) fn header_bytes(&mut self) -> Result<&[u8]> {
-        Ok(self.view(0, self.size.min(HEADER_BYTES as u64))?.unwrap_or_default())
+        // Of many files no more than the header is looked at.
+        let bytes = self.size.min(HEADER_BYTES as u64);
+        Ok(self.window_with(0, bytes, bytes)?.unwrap_or_default())
     }
 
     /// `bytes` bytes from `offset`; `None` if the file ends before.
     fn view(&mut self, offset: u64, bytes: u64) -> Result<Option<&[u8]>> {
+        self.window_with(offset, bytes, bytes.max(CHUNK_BYTES))
+    }
+
+    /// As [`view`](Self::view); where they are not in the window it moves there, and has as many bytes as `wanted` or as there are.
+    fn window_with(&mut self, offset: u64, bytes: u64, wanted: u64) -> Result<Option<&[u8]>> {
         if offset + bytes > self.size {
             return Ok(None);
         }
         if !self.is_in_window(offset, bytes) {
-            let length = bytes.max(CHUNK_BYTES).min(self.size - offset);
+            let length = wanted.min(self.size - offset);
             let mut window = std::mem::take(&mut self.window);
             window.resize(length as usize, 0);
             self.read_into(&mut window, offset)?;

@@ -3,3 +3,4 @@
 //! Imports the format and the device; the archive and the log import it.
 pub(crate) mod chain;
 pub(crate) mod recover;
+mod rest;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   read the headers of all files; sort them into chains, one for each partition; the rest is spare (`chain.rs`, `begun.rs`)
+//!   pass over what a caller with a checkpoint need not be told (`rest.rs`)
 //!   next = the trim point, or 1
 //!   repeat
 //!     next stands in a known hole -> read all chains past the hole; hand over its partition commits; next = its end
@@ -54,6 +55,7 @@ use crate::format::frame::{Frame, FrameKind, Hole, Tag};
 use crate::format::segment::{self, file_name};
 use crate::format::trim::{self, TrimPoint};
 use crate::recovery::chain::{Chain, NumberedFrame, PayloadRef, Reader, SegmentFile, Stop, corrupt};
+use crate::recovery::rest;
 
 const PROGRESS_STEPS: u64 = 256;
 
@@ -72,7 +74,7 @@ pub struct RecoveredLog {
     pub commits_beyond_gap: u64,
     /// Commits that were dropped because a lower LSN is missing. None was acknowledged.
     pub dropped_commits: u64,
-    /// Segments read.
+    /// Segments, those included that were passed over.
     pub segments: u64,
     /// Bytes of interrupted writes that were dropped at the ends of the partitions, as far as they are recognised.
     pub torn_bytes: u64,
@@ -86,7 +88,7 @@ pub(crate) struct Resume {
     pub(crate) stock: Stock,
     /// For the opening frames: what is missing behind the first gap.
     pub(crate) hole: Hole,
-    /// All holes at or after the trim point.
+    /// All holes at or after the trim point, and what was passed over as if it were one.
     pub(crate) holes: Vec<Hole>,
 }
 
@@ -102,19 +104,27 @@ pub(crate) struct Stock {
 
 type Apply<'a, E> = dyn FnMut(Frame<'_>) -> std::result::Result<(), E> + 'a;
 
-/// Reads, replays and, unless the access is for reading only, mends the log on `device`.
+/// Reads, replays and, unless the access is for reading only, mends the log on `device`. The caller has the commits up to `held`
+/// already: of these some may be handed over, or none.
 pub(crate) fn recover<E>(
     device: &dyn Device,
     access: Access,
+    held: Lsn,
     apply: &mut Apply<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> std::result::Result<(Resume, RecoveredLog), OpenError<E>> {
-    let Found { chains, stock, damage } = find_chains(device, access, false)?;
+    let is_rest_enough = held > 0 && rest::is_enough(find_chains(device, Access::Read, false)?, held)?;
+    let Found { mut chains, stock, damage } = find_chains(device, access, false)?;
+    let mut trimmed = stock.trim.below;
+    if is_rest_enough {
+        rest::pass_over(&mut chains, held, stock.trim.proven);
+        trimmed = trimmed.max(held + 1);
+    }
     let recovered = RecoveredLog { trimmed_below: stock.trim.below, was_closed: true, ..RecoveredLog::default() };
     let mut merge = Merge {
         chains,
-        trimmed: stock.trim.below,
-        next: stock.trim.below.max(1),
+        trimmed,
+        next: trimmed.max(1),
         until: Lsn::MAX,
         pending: BTreeMap::new(),
         holes: Vec::new(),
@@ -149,6 +159,10 @@ pub(crate) fn recover<E>(
     }
     if !hole.is_empty() {
         holes.push(hole);
+    }
+    if is_rest_enough {
+        // There may be holes in what was passed over.
+        holes.push(Hole { from: stock.trim.below, to: trimmed });
     }
     Ok((Resume { chains, stock, hole, holes }, recovered))
 }
@@ -224,10 +238,10 @@ pub fn read_log_to_gap<E>(
 }
 
 /// The chains, the rest, and what is damaged so that reading may go on for a while.
-struct Found {
-    chains: Vec<Chain>,
-    stock: Stock,
-    damage: Option<LogError>,
+pub(super) struct Found {
+    pub(super) chains: Vec<Chain>,
+    pub(super) stock: Stock,
+    pub(super) damage: Option<LogError>,
 }
 
 /// Opens all files, checks their headers and sorts them into chains. Of a log that `is_live` nothing is asked about its end.

@@ -23,7 +23,7 @@ fn open(path: &std::path::Path) -> Result<Opened, LogError> {
         lsns.push(frame.lsn);
         Ok::<(), Infallible>(())
     };
-    let (log, _) = Log::open_locked(device, locked, LogOptions::default(), &mut apply, &mut |_, _| {}).unwrap();
+    let (log, _) = Log::open_locked(device, locked, 0, LogOptions::default(), &mut apply, &mut |_, _| {}).unwrap();
     Ok((checkpoints, log, newest, lsns))
 }
 

@@ -89,7 +89,10 @@ fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReadin
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let opened = Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), progress);
+    // What the checkpoint has need not be read, but by a caller that wants to hear of all damage.
+    let held = if reading == PageReading::AtOnce { 0 } else { replay.base.low.0 };
+    let opened =
+        Log::open_locked(device.clone(), locked, held, options.log, &mut |frame| replay.frame(frame), progress);
     options.progress = receiver;
     let (log, recovered) = opened?;
     // The commits between the checkpoint and the log are gone.

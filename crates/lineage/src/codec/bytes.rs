@@ -27,13 +27,12 @@ macro_rules! plain {
         $(impl Plain for $t {
             const BYTES: usize = size_of::<$t>();
             fn put(values: &[Self], bytes: &mut [u8]) {
-                for (bytes, value) in bytes.chunks_exact_mut(Self::BYTES).zip(values) {
-                    bytes.copy_from_slice(&value.to_le_bytes());
-                }
+                let (places, _) = bytes.as_chunks_mut::<{ size_of::<$t>() }>();
+                places.iter_mut().zip(values).for_each(|(place, value)| *place = value.to_le_bytes());
             }
             fn get(bytes: &[u8]) -> Vec<Self> {
-                let number = |bytes: &[u8]| <$t>::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-                bytes.chunks_exact(Self::BYTES).map(number).collect()
+                let (places, _) = bytes.as_chunks::<{ size_of::<$t>() }>();
+                places.iter().map(|place| <$t>::from_le_bytes(*place)).collect()
             }
         })*
     };
@@ -85,7 +84,13 @@ impl<'a> Reader<'a> {
         Reader { left: bytes, subject }
     }
 
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.left.len()
+    }
+
     /// Reports damage unless `is_right`.
+    #[inline]
     pub(crate) fn check(&self, is_right: bool, what: impl FnOnce() -> String) -> Result<(), Damage> {
         if is_right { Ok(()) } else { Err(self.damage(&what())) }
     }

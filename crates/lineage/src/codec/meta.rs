@@ -138,9 +138,12 @@ pub(crate) fn decode_sketch(reader: &mut Reader<'_>) -> Result<Sketch, Damage> {
     let mut sketch = Sketch::default();
     let used = reader.positions(REGISTERS, "registers of a sketch")?;
     let ranks = reader.bytes(used.len(), "ranks of a sketch")?;
-    for (at, rank) in used.iter().zip(ranks) {
-        reader.check(*rank <= RANK_MAX, || format!("has a sketch with rank {rank}"))?;
-        sketch.registers[at] = *rank;
+    let greatest = ranks.iter().fold(0, |greatest: u8, rank| greatest.max(*rank));
+    reader.check(greatest <= RANK_MAX, || format!("has a sketch with rank {greatest}"))?;
+    match used {
+        // As of a column with many values, which most are.
+        Positions::All(len) => sketch.registers[..len].copy_from_slice(ranks),
+        _ => used.iter().zip(ranks).for_each(|(at, rank)| sketch.registers[at] = *rank),
     }
     Ok(sketch)
 }

@@ -87,6 +87,11 @@ impl BlobKind {
         writer
     }
 
+    /// What is left of a blob that was opened before, from a byte on that had been reached.
+    pub(crate) fn resume(self, bytes: &[u8], from: usize) -> Reader<'_> {
+        Reader::new(bytes.get(from..).unwrap_or_default(), self.name())
+    }
+
     /// The content of a blob, which has to be of this kind.
     pub(crate) fn open(self, bytes: &[u8]) -> Result<Reader<'_>, Damage> {
         self.open_with_format(bytes).map(|(reader, _)| reader)

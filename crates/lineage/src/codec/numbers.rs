@@ -88,13 +88,16 @@ impl Reader<'_> {
             0 => Ok(Positions::All(self.count(end, what)?)),
             1 => {
                 let list = self.packed(end, what)?;
-                let mut least = 0;
-                for place in list.iter() {
-                    self.check(place >= least && place < end as u64, || {
-                        format!("has {place} among {what}, which ascend to {end}")
-                    })?;
-                    least = place + 1;
-                }
+                let (mut least, mut wrong) = (0, None);
+                list.each_within(0..list.len(), |place| {
+                    if place < least || place >= end as u64 {
+                        wrong.get_or_insert(place);
+                    }
+                    least = place.saturating_add(1);
+                });
+                self.check(wrong.is_none(), || {
+                    format!("has {} among {what}, which ascend to {end}", wrong.unwrap_or_default())
+                })?;
                 Ok(Positions::List(list))
             }
             2 => {

@@ -53,10 +53,15 @@ impl ColumnOutline {
         let (min, max) = match is_wide(data_type) {
             true => wide_extremes.unzip(),
             false => {
+                let keys = zones.iter().filter(|zone| !zone.is_of_nothing()).map(|zone| (zone.min, zone.max));
                 let mut extremes = Aggregates::new(data_type);
-                for zone in zones.iter().filter(|zone| !zone.is_of_nothing()) {
-                    extremes.add_extreme(Cell::Word(word_of_key(zone.min, data_type)));
-                    extremes.add_extreme(Cell::Word(word_of_key(zone.max, data_type)));
+                let mut add = |key: i64| extremes.add_extreme(Cell::Word(word_of_key(key, data_type)));
+                if is_float(data_type) {
+                    // Keys of NaN are in another order than their values.
+                    keys.for_each(|(least, greatest)| [least, greatest].into_iter().for_each(&mut add));
+                } else {
+                    let of_all = keys.reduce(|all, keys| (all.0.min(keys.0), all.1.max(keys.1)));
+                    of_all.into_iter().flat_map(|(least, greatest)| [least, greatest]).for_each(&mut add);
                 }
                 (extremes.min, extremes.max)
             }

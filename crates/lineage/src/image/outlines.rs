@@ -52,12 +52,24 @@ pub(crate) enum ColumnsOutline {
 }
 
 impl MetaOutline {
-    /// What Start Times and updates say: one time for all of `len` slots, or each one's.
-    pub(crate) fn of_content(len: usize, starts: &[u64], updates: Option<&UpdateColumns>) -> MetaOutline {
+    /// What the one Start Time of all of `len` slots says, where there are no updates.
+    pub(crate) fn of_one(len: usize, word: u64) -> MetaOutline {
+        let is_tombstone = word == StartTime::TOMBSTONE || len == 0;
+        let inserted = Timestamp(if is_tombstone { 0 } else { word });
+        let live_rows = if is_tombstone { 0 } else { len as u64 };
+        let tombstones = len - live_rows as usize;
+        MetaOutline { inserted, newest: inserted, live_rows, tombstones, has_deleted: false, updated: None }
+    }
+
+    /// What Start Times, one for each of `len` slots, and updates say.
+    pub(crate) fn of_each(
+        len: usize,
+        starts: impl Iterator<Item = u64>,
+        updates: Option<&UpdateColumns>,
+    ) -> MetaOutline {
         let is_deleted = |slot| updates.is_some_and(|updates| updates.is_deleted(slot));
         let (mut inserted, mut live_rows, mut tombstones, mut has_deleted) = (0, 0, 0, false);
-        for slot in 0..len {
-            let word = starts[slot % starts.len()];
+        for (slot, word) in starts.enumerate() {
             let is_tombstone = word == StartTime::TOMBSTONE;
             inserted = inserted.max(if is_tombstone { 0 } else { word });
             tombstones += usize::from(is_tombstone);

@@ -77,10 +77,10 @@ impl Table {
         sink: &mut S,
     ) -> Result<RangeImage, S::Error> {
         let mut placing = BlobPlacement { sink, kept: HashMap::new(), placed: Vec::new() };
-        let range = self.range(range);
-        if let Some(image) = range.former_image(&now, &mut placing)? {
+        if let Some(image) = self.range_as_is(range).former_image(&now, &mut placing)? {
             return Ok(image);
         }
+        let range = self.range(range);
         let taken = range.take(outcomes, &now, || self.horizon_decided());
         range.place(taken, &mut placing)
     }

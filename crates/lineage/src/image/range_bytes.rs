@@ -203,8 +203,50 @@ fn encode_pages(image: &PagesImage, writer: &mut Writer) {
     writer.blobs(&image.pages);
 }
 
-/// An image with its records: those of insert pages if nothing was merged, and the tail records of each update range.
-pub(crate) type RangeRecords<'a> = (RangeBytes, Option<InsertsReader<'a>>, Vec<TailsReader<'a>>);
+/// An image with its records: those of insert pages if nothing was merged, and the tail records of each update range with their place.
+pub(crate) type RangeRecords<'a> = (RangeBytes, Option<InsertsReader<'a>>, (Vec<TailsReader<'a>>, TailsPlace));
+
+/// Where the tail records of an image are, to read them without the rest.
+pub(crate) struct TailsPlace {
+    bytes_from: usize,
+    len: usize,
+    at: Timestamp,
+    /// of each update range, the highest number that is history, and the highest handed out
+    numbers: Vec<(u64, u64)>,
+}
+
+impl TailsPlace {
+    /// Whether tail records were ever numbered.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.numbers.iter().any(|(_, allocated)| *allocated > 0)
+    }
+
+    /// The tail records of each update range of a table with these types and options.
+    pub(crate) fn read<'a>(
+        &self,
+        image: &'a [u8],
+        types: &[DataType],
+        options: &TableOptions,
+    ) -> Result<Vec<TailsReader<'a>>, Damage> {
+        let reader = &mut BlobKind::Range.resume(image, self.bytes_from);
+        self.read_with(reader, types, options)
+    }
+
+    fn read_with<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        types: &[DataType],
+        options: &TableOptions,
+    ) -> Result<Vec<TailsReader<'a>>, Damage> {
+        let shape = Shape { types, len: self.len, at: self.at };
+        let page_records = page_records(options.update_range_records) as u64;
+        let numbers = self.numbers.iter().enumerate();
+        let read = |(part, numbers): (usize, &(u64, u64))| {
+            TailsReader::read(reader, shape, slots_of(options, self.len, part), *numbers, page_records)
+        };
+        numbers.map(read).collect()
+    }
+}
 
 /// The image of a range of a table with these types and options.
 pub(crate) fn decode_range<'a>(
@@ -233,12 +275,9 @@ pub(crate) fn decode_range<'a>(
         reader.check(!has_history, || "has history of what was not merged".into())?;
         inserts = Some(InsertsReader::read(reader, shape)?);
     }
-    let tails = archives.iter().enumerate().map(|(part, archive)| {
-        let slots = slots_of(options, len, part);
-        let page_records = page_records(options.update_range_records) as u64;
-        TailsReader::read(reader, shape, slots, (archive.through, archive.allocated), page_records)
-    });
-    let tails = tails.collect::<Result<Vec<_>, Damage>>()?;
+    let numbers = archives.iter().map(|archive| (archive.through, archive.allocated)).collect();
+    let tails_place = TailsPlace { bytes_from: bytes.len() - reader.left(), len, at, numbers };
+    let tails = tails_place.read_with(reader, types, options)?;
     if format >= WITH_OUTLINES {
         for (part, archive) in archives.iter_mut().enumerate() {
             let (slots, count) = (slots_of(options, len, part), archive.pages.len());
@@ -250,7 +289,8 @@ pub(crate) fn decode_range<'a>(
         }
     }
     reader.check_end()?;
-    Ok((RangeBytes { at, newest, horizon, len, is_closed, archives, pages }, inserts, tails))
+    let head = RangeBytes { at, newest, horizon, len, is_closed, archives, pages };
+    Ok((head, inserts, (tails, tails_place)))
 }
 
 /// The slots of an update range of a range that has `len`.

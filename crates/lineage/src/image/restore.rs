@@ -19,11 +19,12 @@ use crate::codec::{
     decode_update_columns,
 };
 use crate::content::meta_columns::Times;
-use crate::history::positions::Positions;
 use crate::image::outlines::{ColumnsOutline, MetaOutline, are_same_columns, are_same_history};
-use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, decode_range, slots_of};
+use crate::image::range_bytes::{
+    ArchiveImage, PagesImage, RangeBytes, StartsImage, TailsPlace, decode_range, slots_of,
+};
 use crate::image::records::{InsertsReader, TailsReader};
-use crate::memory::budget::Meter;
+use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::memory::evictable::{Content, Evictable};
 use crate::page::archived::Archive;
 use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Values};
@@ -35,15 +36,15 @@ use crate::record::range::Range;
 use crate::table::Table;
 use crate::value::sketch::Sketch;
 
-/// A range that was read and fits together.
+/// A range that was read and fits together, but for its tail records.
 struct RestoredRange<'a> {
     len: usize,
     is_closed: bool,
     /// `None` if nothing was merged
     pages: Option<Pages>,
     inserts: Option<InsertsReader<'a>>,
-    /// the past of each update range, its tail records, and how far these are numbered
-    parts: Vec<(Archive, TailsReader<'a>, u64)>,
+    /// the past of each update range, and how far its tail records are numbered
+    parts: Vec<(Archive, u64)>,
 }
 
 /// The blobs of an image.
@@ -121,7 +122,7 @@ impl Table {
             return Err(RestoreError::Occupied { range });
         }
         let decoded = decode_range(&bytes, &restoring.types, &restoring.options);
-        let (head, inserts, tails) = decoded.map_err(|damage| damaged(image, damage))?;
+        let (head, inserts, (tails, tails_place)) = decoded.map_err(|damage| damaged(image, damage))?;
         let (horizon, newest) = (head.horizon, head.newest);
         let has_outlines = head.has_outlines();
         let name = format!("range {range} of \"{table}\"");
@@ -133,16 +134,35 @@ impl Table {
             schema: self.schema(),
             referred: Vec::new(),
         };
-        let restored = restoring.read_pages(head, inserts, tails, &mut blobs)?;
+        let restored = restoring.read_pages(head, inserts, &mut blobs)?;
         // Without slots that the log may still fill, only new slots and new tail records can change it.
         let is_settled = restored.inserts.as_ref().is_none_or(|inserts| inserts.len() == restored.len);
         // An image that says nothing of its pages is written anew with the next checkpoint.
         let may_stay = is_settled && has_outlines;
+        // Records without base pages are here; their versions are few.
+        let is_late = reading == PageReading::WhenUsed && restored.pages.is_some() && tails_place.has_numbers();
+        let referred = blobs.referred;
         restoring.install(&sync::pin(), restored);
         self.restore_horizon(horizon);
-        let last = LastImage { blob: image, newest, pages: blobs.referred, state: restoring.state() };
+        let last = LastImage { blob: image, newest, pages: referred, state: restoring.state() };
         *restoring.last_image.lock().unwrap_or_else(PoisonError::into_inner) = may_stay.then_some(last);
+        if is_late {
+            drop(tails);
+            self.put_past_off(range, late_past(restoring, tails_place, bytes));
+        } else {
+            restoring.install_past(&sync::pin(), tails);
+        }
         Ok(())
+    }
+}
+
+/// Brings the tail records of a range from the bytes of its image, which were read and checked before.
+fn late_past(range: &Range, tails: TailsPlace, image: Vec<u8>) -> impl FnOnce(&Range) + Send + 'static {
+    let charge = Charge::new(&range.meter, MemoryKind::Tail, image.len());
+    move |range| {
+        let records = tails.read(&image, &range.types, &range.options);
+        range.install_past(&sync::pin(), records.expect("these bytes were read before"));
+        drop(charge);
     }
 }
 
@@ -157,7 +177,6 @@ impl Range {
         &self,
         head: RangeBytes,
         inserts: Option<InsertsReader<'a>>,
-        tails: Vec<TailsReader<'a>>,
         blobs: &mut Blobs<'_, S>,
     ) -> Result<RestoredRange<'a>, RestoreError<S::Error>> {
         let RangeBytes { at, len, is_closed, archives, pages, .. } = head;
@@ -167,9 +186,9 @@ impl Range {
             None => None,
         };
         let mut parts = Vec::with_capacity(archives.len());
-        for (part, (image, tails)) in archives.into_iter().zip(tails).enumerate() {
+        for (part, image) in archives.into_iter().enumerate() {
             let allocated = image.allocated;
-            parts.push((self.read_archive(shape, part, image, blobs)?, tails, allocated));
+            parts.push((self.read_archive(shape, part, image, blobs)?, allocated));
         }
         Ok(RestoredRange { len, is_closed, pages, inserts, parts })
     }
@@ -237,15 +256,17 @@ impl Range {
             }
         };
         let guard = &sync::pin();
-        let words: Option<Vec<u64>> = match (&image.starts, &times) {
-            (StartsImage::One(word), _) => Some(vec![*word]),
-            (StartsImage::Each(_), times) => times.as_ref().and_then(|times| times.here(guard)).map(Times::words),
-        };
-        let here = updates.as_ref().map(|updates| updates.here(guard));
-        let known = match (words, here) {
-            (Some(words), None) => Some(MetaOutline::of_content(len, &words, None)),
-            (Some(words), Some(Some(updates))) => Some(MetaOutline::of_content(len, &words, Some(updates))),
-            // Some of it is away, so the image has said what is in it.
+        // Where some of it is away the image has said what is in it.
+        let updates_here = updates.as_ref().map(|updates| updates.here(guard));
+        let known = match (&image.starts, &times, updates_here) {
+            (StartsImage::One(word), _, None) => Some(MetaOutline::of_one(len, *word)),
+            (StartsImage::One(word), _, Some(Some(updates))) => {
+                Some(MetaOutline::of_each(len, std::iter::repeat_n(*word, len), Some(updates)))
+            }
+            (StartsImage::Each(_), Some(times), None | Some(Some(_))) => {
+                let words = times.here(guard).map(Times::words);
+                words.map(|words| MetaOutline::of_each(len, words.into_iter(), updates_here.flatten()))
+            }
             _ => None,
         };
         if let (Some(said), Some(known), Some(blob)) = (&said, &known, image.updates.or(image.starts.blob())) {
@@ -347,7 +368,7 @@ impl Range {
         Ok(archive(history, image.expired, &self.meter))
     }
 
-    /// Puts in what was read.
+    /// Puts in what was read: pages and history.
     fn install(&self, guard: &Guard, restored: RestoredRange<'_>) {
         let RestoredRange { len, is_closed, pages, inserts, parts } = restored;
         if len > 0 {
@@ -359,30 +380,36 @@ impl Range {
             });
         }
         if let Some(pages) = pages {
-            let updates = match &pages.meta {
-                MetaPage::Base(meta) => meta.updates.as_ref(),
-                MetaPage::Insert { .. } => None,
-            };
-            self.lead_to_the_past(updates.map(|updates| &*updates.outline.updated), &parts);
             self.pages.replace(pages, guard);
         }
-        for (part, (archive, tails, allocated)) in self.parts.iter().zip(parts) {
-            part.tails.restore(guard, archive.history.through(), allocated, &tails.sequences);
+        for (part, (archive, allocated)) in self.parts.iter().zip(parts) {
+            part.tails.restore_numbers(allocated);
             part.archive.replace(archive, guard);
-            tails.for_each(|sequence, record| {
-                part.tails.write(guard, sequence, record);
-                self.indirection.touch(record.slot);
-                self.indirection[record.slot].store(sequence, Ordering::Release);
-            });
         }
         if is_closed {
             self.close();
         }
     }
 
+    /// Puts in the tail records, after pages and history, and the words that lead to them.
+    fn install_past(&self, guard: &Guard, tails: Vec<TailsReader<'_>>) {
+        self.lead_to_history(guard);
+        for (part, tails) in self.parts.iter().zip(tails) {
+            part.tails.restore(guard, part.archive.load(guard).history.through(), &tails.sequences);
+            tails.for_each(|sequence, record| {
+                part.tails.write(guard, sequence, record);
+                self.indirection.touch(record.slot);
+                self.indirection[record.slot].store(sequence, Ordering::Release);
+            });
+        }
+    }
+
     /// Lets the words of records that were updated lead to the history, be there something left of theirs or not.
-    fn lead_to_the_past(&self, updated: Option<&Positions>, parts: &[(Archive, TailsReader<'_>, u64)]) {
-        for (part, (archive, ..)) in parts.iter().enumerate() {
+    fn lead_to_history(&self, guard: &Guard) {
+        let MetaPage::Base(meta) = &self.pages.load(guard).meta else { return };
+        let updated = meta.updates.as_ref().map(|updates| &*updates.outline.updated);
+        for (part, of_part) in self.parts.iter().enumerate() {
+            let archive = of_part.archive.load(guard);
             let through = archive.history.through();
             let lead = |slot: usize| {
                 self.indirection.touch(slot);

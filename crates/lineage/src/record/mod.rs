@@ -5,6 +5,7 @@ pub(crate) mod forward;
 pub(crate) mod hold;
 pub(crate) mod indirection;
 pub(crate) mod last_image;
+pub(crate) mod late_past;
 pub(crate) mod point;
 pub(crate) mod prefetch;
 pub(crate) mod range;

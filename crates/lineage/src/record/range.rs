@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{EpochCell, Guard, zeroed_atomics};
-use types::{DataType, Schema};
+use types::{DataType, Schema, Timestamp};
 
 use crate::content::meta_columns::HINT_SLOTS;
 use crate::memory::budget::Meter;
@@ -29,6 +29,7 @@ use crate::page::tail::TailPages;
 use crate::record::forward::ForwardColumns;
 use crate::record::indirection::IndirectionWords;
 use crate::record::last_image::LastImage;
+use crate::record::late_past::LatePast;
 use crate::record::running::RunningTotals;
 use crate::value::cell::{ArrayCells, Cell};
 
@@ -54,6 +55,8 @@ pub(crate) struct Range {
     /// How often pages or history were exchanged.
     pub(crate) publications: AtomicU64,
     pub(crate) last_image: Arc<std::sync::Mutex<Option<LastImage>>>,
+    /// of a range that was restored and not used yet
+    pub(crate) late_past: LatePast,
     /// Whether a caller has been told that the range is due for a merge.
     pub(crate) is_merge_claimed: AtomicBool,
     /// Held by the one merge that may run on a range; transactions never touch it.
@@ -115,6 +118,7 @@ impl Range {
             parts,
             publications: AtomicU64::new(0),
             last_image: Arc::default(),
+            late_past: LatePast::default(),
             is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
             meter: meter.clone(),
@@ -210,6 +214,15 @@ impl Range {
             MetaPage::Insert { pages, .. } => pages.bytes(),
             MetaPage::Base(_) => 0,
         }
+    }
+
+    /// Whether the base pages have every version, and a snapshot at this time sees the newest: a scan by it needs nothing else.
+    pub(crate) fn is_merged_by(&self, at: Timestamp) -> bool {
+        let guard = &sync::pin();
+        let pages = self.pages.load(guard);
+        let MetaPage::Base(meta) = &pages.meta else { return false };
+        let mut parts = self.parts.iter().zip(pages.floor.iter());
+        meta.newest <= at && parts.all(|(part, tps)| part.tails.allocated() <= *tps)
     }
 
     /// Whether a merge would be worth its while; see [`crate::Table::is_merge_due`].

@@ -69,12 +69,12 @@ impl Table {
 
     /// Gives up columns that wait for a first merge, which makes them again: they are worth no memory that something else needs.
     pub fn forget_columns(&self) {
-        (0..self.range_count()).for_each(|range| self.range(range).forget_early());
+        (0..self.range_count()).for_each(|range| self.range_as_is(range).forget_early());
     }
 
     /// Whether a range takes no more records, and has this many.
     pub fn is_filled(&self, range: usize, records: usize) -> bool {
-        let range = self.range(range);
+        let range = self.range_as_is(range);
         range.is_closed() && range.len() == records
     }
 

@@ -1,53 +1,67 @@
 //! The ranges of a table side by side, for reads and writes by key: a range is found by one load.
-use std::ptr::NonNull;
+use std::ptr;
 
+use sync::atomic::{AtomicPtr, Ordering};
 use sync::{EpochCell, Guard};
 use types::Rid;
 
 use crate::record::point::Point;
 use crate::record::range::Range;
+use crate::table::Table;
 
 /// Where the ranges of a table are, by their numbers.
-pub(super) struct Places(EpochCell<Box<[RangePointer]>>);
+pub(super) struct Places(EpochCell<Box<[Place]>>);
 
-#[derive(Clone, Copy)]
-struct RangePointer(NonNull<Range>);
-
-// SAFETY: it is no more than a shared reference to a range, which threads share.
-unsafe impl Send for RangePointer {}
-// SAFETY: as above.
-unsafe impl Sync for RangePointer {}
+/// Where a range is; null while it has its past not yet.
+struct Place(AtomicPtr<Range>);
 
 impl Places {
     pub(super) fn new() -> Places {
         Places(EpochCell::new(Box::default()))
     }
 
-    /// Adds the next range of the table, one thread at a time.
+    /// Adds the next range of the table. One thread at a time changes places.
     ///
     /// # Safety
     /// The range stays where it is as long as the table.
     pub(super) unsafe fn add(&self, range: &Range) {
         let guard = sync::pin();
-        let known = self.0.load(&guard);
-        let places = known.iter().copied().chain([RangePointer(NonNull::from(range))]).collect();
-        self.0.replace(places, &guard);
+        let known = self.0.load(&guard).iter().map(|place| place.0.load(Ordering::Acquire));
+        let places = known.chain([ptr::from_ref(range).cast_mut()]).map(|place| Place(AtomicPtr::new(place)));
+        self.0.replace(places.collect(), &guard);
+    }
+
+    /// Takes a range away, whose past is put off.
+    pub(super) fn hide(&self, index: usize) {
+        self.put(index, ptr::null_mut());
+    }
+
+    /// Puts a range back that has its past now.
+    ///
+    /// # Safety
+    /// As of [`add`](Self::add).
+    pub(super) unsafe fn show(&self, index: usize, range: &Range) {
+        self.put(index, ptr::from_ref(range).cast_mut());
+    }
+
+    fn put(&self, index: usize, place: *mut Range) {
+        // A reader that sees the place sees what was written to the range before.
+        self.0.load(&sync::pin())[index].0.store(place, Ordering::Release);
     }
 }
 
 /// The records of a table, for a caller that has pinned the epoch.
 #[derive(Clone, Copy)]
 pub struct Points<'g> {
-    all: &'g Places,
-    guard: &'g Guard,
-    known: &'g [RangePointer],
+    table: &'g Table,
+    known: &'g [Place],
 }
 
 impl<'g> Points<'g> {
     /// Those of the ranges that there are now.
     #[inline]
-    pub(super) fn of(all: &'g Places, guard: &'g Guard) -> Points<'g> {
-        Points { all, guard, known: all.0.load(guard) }
+    pub(super) fn of(table: &'g Table, guard: &'g Guard) -> Points<'g> {
+        Points { table, known: table.places.0.load(guard) }
     }
 
     /// Where a record is.
@@ -56,17 +70,17 @@ impl<'g> Points<'g> {
     /// If the Rid is another table's.
     #[inline]
     pub fn at(self, rid: Rid) -> Point<'g> {
-        let place = match self.known.get(rid.range()) {
-            Some(place) => place,
-            None => Points::added_since(self.all, self.guard, rid),
-        };
-        // SAFETY: `Places::add` was promised that the range stays as long as the table, of which `all` was borrowed.
-        Point::new(unsafe { place.0.as_ref() }, rid)
+        let place = self.known.get(rid.range()).map_or(ptr::null_mut(), |place| place.0.load(Ordering::Acquire));
+        // SAFETY: null, or `Places` was promised that the range stays as long as the table, which is borrowed.
+        match unsafe { place.as_ref() } {
+            Some(range) => Point::new(range, rid),
+            None => Points::used_first(self.table, rid),
+        }
     }
 
-    /// The place of a range that was added after the others were looked at; a Rid is known only once its range is here.
+    /// A record of a range that was added after the others were looked at, or is brought its past by this.
     #[cold]
-    fn added_since(all: &'g Places, guard: &'g Guard, rid: Rid) -> &'g RangePointer {
-        all.0.load(guard).get(rid.range()).expect("a Rid names a range of its table")
+    fn used_first(table: &'g Table, rid: Rid) -> Point<'g> {
+        Point::new(table.range(rid.range()), rid)
     }
 }

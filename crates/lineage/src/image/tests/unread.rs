@@ -7,10 +7,11 @@ use types::{BlobRef, DataType, Rid, Timestamp};
 use super::Blobs;
 use super::sample::{OneRuns, Sample, TYPES, answers, history, versions, view};
 use crate::codec::Writer;
+use crate::encoding::Test;
 use crate::image::outlines::encode_history_outline;
 use crate::image::range_bytes::decode_range;
 use crate::value::cell::Cell;
-use crate::{Change, Layout, TableOptions};
+use crate::{Change, Layout, Request, Table, TableOptions};
 
 fn samples() -> Vec<Sample> {
     let of = |(layout, distinct, seed): (Layout, u64, u64)| {
@@ -43,6 +44,86 @@ fn a_range_whose_pages_were_not_read_answers_as_it_would() {
             assert_eq!(versions(&unread, range, &[3, 8]), versions(&whole, range, &[3, 8]));
         });
         assert!(budget.evictions().read_backs > 0);
+    }
+}
+
+#[test]
+fn the_past_of_a_range_comes_with_its_first_use() {
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let whole = sample.restored(&images, &blobs).unwrap();
+        let unused = || sample.restored_unread(&images, &blobs).unwrap().0;
+        let is_here = |table: &Table, range: usize| table.range_as_is(range).late_past.is_here();
+        let table = unused();
+        let ranges = 0..table.range_count();
+        assert!(ranges.clone().any(|range| !is_here(&table, range)), "some have versions");
+        // What looks at pages and counts answers as it would, and needs no past.
+        assert_eq!(
+            format!("{:?} {:?}", table.statistics(), table.stats()),
+            format!("{:?} {:?}", whole.statistics(), whole.stats())
+        );
+        for range in ranges.clone() {
+            let due = |table: &Table| (table.unmerged(range), table.range_len(range), table.is_merge_due(range, false));
+            assert_eq!(due(&table), due(&whole));
+            assert!(is_here(&table, range) || !table.is_merge_due(range, true) || table.is_merge_due(range, false));
+            let Ok(image) = table.image_range(range, &OneRuns, || Timestamp(sample.now), &mut blobs.clone());
+            assert!(is_here(&table, range) || image.is_unchanged);
+        }
+        let late: Vec<usize> = ranges.filter(|range| !is_here(&table, *range)).collect();
+        assert!(!late.is_empty() && table.memory().tail_bytes < whole.memory().tail_bytes);
+        // Each door brings it, and finds all of it there.
+        for range in late {
+            let (rid, now) = (Rid::base(range, table.range_len(range) / 2), view(sample.now));
+            let doors: [&dyn Fn(&Table) -> String; 5] = [
+                &|table| format!("{:?}", table.read_values(now, rid, &[3, 8])),
+                &|table| {
+                    format!("{:?}", table.points(&sync::pin()).at(rid).is_untouched_since(&sync::pin(), Timestamp(1)))
+                },
+                &|table| format!("{:?}", versions(table, range, &[3, 8])),
+                &|table| format!("{:?}", table.version_times(rid, Timestamp(sample.now), &OneRuns)),
+                &|table| {
+                    format!(
+                        "{:?}",
+                        table.merge_range(range, &OneRuns, Timestamp::ZERO).map(|report| report.tail_records)
+                    )
+                },
+            ];
+            for door in doors {
+                let (late, here) = (unused(), sample.restored(&images, &blobs).unwrap());
+                assert!(!is_here(&late, range));
+                assert_eq!(door(&late), door(&here));
+                assert!(is_here(&late, range));
+                assert_eq!(answers(&late, sample.now), answers(&here, sample.now));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scan_of_what_is_merged_needs_no_past_and_one_of_what_was_before_does() {
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        // After a restart nothing is undecided, so that a merge takes all of it.
+        let whole = sample.restored(&images, &blobs).unwrap();
+        let images: Vec<(BlobRef, bool)> = (0..whole.range_count())
+            .map(|range| {
+                whole.merge_range(range, &OneRuns, Timestamp::ZERO);
+                let Ok(image) = whole.image_range(range, &OneRuns, || Timestamp(sample.now), &mut blobs);
+                (image.blob, image.is_unchanged)
+            })
+            .collect();
+        let late = sample.restored_unread(&images, &blobs).unwrap().0;
+        let here = sample.restored(&images, &blobs).unwrap();
+        let request = Request { columns: vec![3, 8], tests: vec![(3, Test::IsNotNull)] };
+        let totals = |table: &Table, at: u64| table.aggregate_range(0, view(at), &request).unwrap();
+        assert_eq!(format!("{:?}", totals(&late, sample.now)), format!("{:?}", totals(&here, sample.now)));
+        assert!(late.range_as_is(0).is_merged_by(Timestamp(sample.now)) && !late.range_as_is(0).late_past.is_here());
+        let before = sample.now / 2;
+        assert_eq!(format!("{:?}", totals(&late, before)), format!("{:?}", totals(&here, before)));
+        assert!(late.range_as_is(0).late_past.is_here());
+        assert_eq!(answers(&late, sample.now), answers(&here, sample.now));
     }
 }
 

@@ -7,10 +7,15 @@ use types::StartTime;
 use crate::page::tail::{TailPage, TailPages};
 
 impl TailPages {
-    /// Makes the numbers above `through` and up to `allocated` known after a restart: all are tombstones but for the
-    /// `records`, which ascend and which the caller writes next. Pages without any of these are one and the same.
-    pub(crate) fn restore(&self, guard: &Guard, through: u64, allocated: u64, records: &[u64]) {
+    /// Numbers up to here were handed out before a restart; [`restore`](Self::restore) comes before any of them is looked for.
+    pub(crate) fn restore_numbers(&self, allocated: u64) {
         self.sequences.restore(allocated);
+    }
+
+    /// Makes the numbers above `through` known that were handed out before a restart: all are tombstones but for the `records`, which
+    /// ascend and which the caller writes next. Pages without any of these are one and the same.
+    pub(crate) fn restore(&self, guard: &Guard, through: u64, records: &[u64]) {
+        let allocated = self.allocated();
         let bury = |page: &TailPage, from: usize, to: usize| {
             (from..to).for_each(|at| page.record_place(at).publish(StartTime::TOMBSTONE));
         };

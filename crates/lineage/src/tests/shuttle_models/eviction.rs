@@ -38,7 +38,7 @@ pub(super) fn stored(layout: Layout) -> World {
 }
 
 /// That record in a range that was restored, none of whose pages was ever read.
-fn restored(layout: Layout) -> World {
+pub(super) fn restored(layout: Layout) -> World {
     let mut world = stored(layout);
     let mut blobs = world.blobs.lock().unwrap().take().expect("no checkpoint is taken");
     let Ok(image) = world.table.image_range(0, &world, || world.now(), &mut blobs);
@@ -66,7 +66,7 @@ fn reads_the_past(world: &World) {
     }
 }
 
-fn moves(world: &World) {
+pub(super) fn moves(world: &World) {
     world.store(true);
     world.evict();
 }

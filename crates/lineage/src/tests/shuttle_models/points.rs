@@ -2,7 +2,7 @@
 use sync::Guard;
 
 use crate::AppendedVersion;
-use crate::tests::shuttle_models::eviction::{evicts, stored};
+use crate::tests::shuttle_models::eviction::{evicts, moves, restored, stored};
 use crate::tests::shuttle_models::*;
 
 fn columns(world: &World) -> PointColumns {
@@ -225,4 +225,17 @@ fn rows_change_between_hint_and_read() {
 fn a_page_is_evicted_between_hint_and_read() {
     explore(|| together(stored(Layout::Column), vec![reader, writer, evicts]));
     explore(|| together(stored(Layout::Row), vec![reader, writer, evicts]));
+}
+
+/// A restored range that nobody has used.
+fn unused() -> World {
+    let world = restored(Layout::Column);
+    assert!(!world.table.range_as_is(0).late_past.is_here(), "its past comes later");
+    world
+}
+
+#[test]
+fn the_first_users_of_a_restored_range_meet_and_find_its_past() {
+    explore(|| together(unused(), vec![reader, writer, merges]));
+    explore(|| together(unused(), vec![at_once, |world| world.begin().look_around(), moves]));
 }
