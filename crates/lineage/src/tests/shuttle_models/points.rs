@@ -11,7 +11,8 @@ fn columns(world: &World) -> PointColumns {
 
 /// Hints for both records.
 fn hints<'g>(world: &'g World, guard: &'g Guard) -> [PointHint<'g>; 2] {
-    [0, 1].map(|slot| *world.table.point(record(slot)).prefetch().look(guard, &columns(world), true))
+    let points = world.table.points(guard);
+    [0, 1].map(|slot| *points.at(record(slot)).prefetch().look(guard, &columns(world), true))
 }
 
 impl Transaction<'_> {
