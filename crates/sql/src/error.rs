@@ -3,6 +3,8 @@ use std::fmt;
 
 use datafusion::error::DataFusionError;
 
+use crate::interrupt::made_types;
+
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -28,20 +30,23 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 /// The names of what an error is about, for programs that look at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The schema of the table.
+    /// The schema of the table or the domain.
     pub schema: String,
     /// The table.
-    pub table: String,
+    pub table: Option<String>,
     /// A column of it.
     pub column: Option<String>,
-    /// A constraint of it.
+    /// The domain.
+    pub data_type: Option<String>,
+    /// A constraint of the table or the domain.
     pub constraint: Option<String>,
 }
 
 impl About {
     /// A table by its name in the catalog, and a column or a constraint of it.
     pub(crate) fn of(table: &str, column: Option<String>, constraint: Option<String>) -> About {
-        About { schema: engine::schema_and_name(table).0.to_owned(), table: table.to_owned(), column, constraint }
+        let (schema, table) = (engine::schema_and_name(table).0.to_owned(), Some(table.to_owned()));
+        About { schema, table, column, data_type: None, constraint }
     }
 }
 
@@ -106,8 +111,8 @@ impl SqlError {
     /// The error with names as people know them.
     pub(crate) fn shown(self, shown: impl Fn(&str) -> String) -> SqlError {
         let about = self.about.map(|about| {
-            let constraint = about.constraint.as_deref().map(&shown);
-            Box::new(About { table: shown(&about.table), constraint, ..*about })
+            let (table, constraint) = (about.table.as_deref().map(&shown), about.constraint.as_deref().map(&shown));
+            Box::new(About { table, constraint, ..*about })
         });
         let (detail, hint) = (self.detail.as_deref().map(&shown), self.hint.as_deref().map(&shown));
         SqlError { message: shown(&self.message), detail, hint, about, ..self }
@@ -147,10 +152,20 @@ pub(crate) const DOMAIN_RULE: char = '\u{1}';
 pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
     let mut parts = rule.strip_prefix(DOMAIN_RULE)?.splitn(3, DOMAIN_RULE);
     let (_, domain, constraint) = (parts.next()?, parts.next()?, parts.next()?);
-    let domain = engine::shown_name(domain);
+    let (schema, name) = engine::schema_and_name(domain);
+    let shown = if made_types::is_found(domain) { name.to_owned() } else { engine::shown_name(domain) };
+    let about = |constraint: Option<&str>| About {
+        schema: schema.to_owned(),
+        data_type: Some(name.to_owned()),
+        constraint: constraint.map(str::to_owned),
+        ..About::default()
+    };
     Some(match constraint {
-        "" => SqlError::new("23502", format!("domain {domain} does not allow null values")),
-        check => SqlError::new("23514", format!("value for domain {domain} violates check constraint \"{check}\"")),
+        "" => SqlError::new("23502", format!("domain {shown} does not allow null values")).about(about(None)),
+        check => {
+            let message = format!("value for domain {shown} violates check constraint \"{check}\"");
+            SqlError::new("23514", message).about(about(Some(check)))
+        }
     })
 }
 

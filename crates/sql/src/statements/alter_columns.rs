@@ -29,8 +29,9 @@ use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{Pass, altered, renamed_in};
 use crate::statements::checks::{check_rows, names_of};
 use crate::statements::columns::{self, NewColumn};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::index_columns::{self, Moved};
-use crate::statements::sequence_users::{self, Dropped};
+use crate::statements::sequence_users;
 use crate::statements::table_rows::{KeptColumn, Rows};
 use crate::statements::{
     alter_constraint, domain_rules, foreign_keys, generated, held_types, kept_constraints, view_columns,
@@ -235,10 +236,20 @@ impl<'a> NewTable<'a> {
                     self.command.notices.push(notice.into());
                     return Ok(());
                 }
-                self.take_readers_away(write, &name, *cascade)?;
                 let at = self.place(column)?;
+                let dropped = [Object::Column(self.old.name().to_owned(), name)];
+                let dependents = Dependents::of(write.transaction, self.session, &dropped)?;
                 let command = std::mem::replace(&mut self.command, Command::new(""));
-                self.command = self.release(write, at, *cascade, command)?;
+                self.command = dependents.tell(*cascade, command)?;
+                dependents.drop_along(write.transaction)?;
+                for (_, reader) in dependents.columns() {
+                    if let Some(at) = self.kept.iter().position(|kept| kept.column.name == reader) {
+                        self.release(write, at)?;
+                        self.dropped.push(self.kept.remove(at).from);
+                    }
+                }
+                let at = self.place(column).unwrap_or(at);
+                self.release(write, at)?;
                 self.dropped.push(self.kept.remove(at).from);
                 Ok(())
             }
@@ -259,45 +270,18 @@ impl<'a> NewTable<'a> {
         }
     }
 
-    /// Takes the generated columns away that read a column which goes, or refuses that.
-    fn take_readers_away(&mut self, write: &mut Write<'_>, name: &str, cascade: bool) -> Result<()> {
-        let Some(from) = self.old.schema().position(name) else { return Ok(()) };
-        let defaults = write.transaction.settings(&self.old).defaults;
-        for reader in generated::readers_of(&self.old, &defaults, from)? {
-            let Some(at) = self.kept.iter().position(|kept| kept.from == reader) else { continue };
-            let (table, reader_name) = (self.name().to_owned(), self.kept[at].column.name.clone());
-            if !cascade {
-                let what = format!("column {name} of table {table}");
-                let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
-                let error = error.detail(format!("column {reader_name} of table {table} depends on {what}"));
-                return Err(error.hint("Use DROP ... CASCADE to drop the dependent objects too."));
-            }
-            self.command.notices.push(format!("drop cascades to column {reader_name} of table {table}").into());
-            let command = std::mem::replace(&mut self.command, Command::new(""));
-            self.command = self.release(write, at, true, command)?;
-            self.dropped.push(self.kept.remove(at).from);
-        }
-        Ok(())
-    }
-
-    /// Takes leave of a column: of the views that read it, and of the sequences that belong to it.
-    fn release(&mut self, write: &mut Write<'_>, at: usize, cascade: bool, command: Command) -> Result<Command> {
+    /// Takes leave of a column: of its constraints, and of the sequences that belong to it.
+    fn release(&mut self, write: &mut Write<'_>, at: usize) -> Result<()> {
         let from = self.kept[at].from;
-        let command = view_columns::release(write.transaction, &self.old, from, cascade, command)?;
-        let command = kept_constraints::release(write.transaction, &self.old, from, cascade, command)?;
+        kept_constraints::release(write.transaction, &self.old, from)?;
         let column = &self.old.schema().columns()[from].name;
         comments::rename_column(write.transaction, self.old.name(), column, None)?;
         let defaults = write.transaction.settings(&self.old).defaults;
         let owned = defaults.into_iter().filter(|default| default.column == from).flat_map(|default| default.sequences);
         let owned: Vec<String> = owned.collect();
-        if owned.is_empty() {
-            return Ok(command);
-        }
-        let shown = format!("{} of table {}", self.kept[at].column.name, self.name());
-        let what = Dropped { kind: "column", name: &shown, cascade };
-        let command = sequence_users::release(write.transaction, &what, &owned, &[self.name().to_owned()], command)?;
+        sequence_users::forget(write.transaction, &owned)?;
         self.sequences.extend(owned);
-        Ok(command)
+        Ok(())
     }
 
     fn check_may_take_null(&self, write: &Write<'_>, at: usize) -> Result<()> {

@@ -19,6 +19,7 @@ use crate::state::outcome::Command;
 use crate::statements::add_key;
 use crate::statements::altered::Pass;
 use crate::statements::checks::{AskedCheck, Names, check_rows, names_of, rename_key};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
 use crate::statements::indexes::{self, Unique};
@@ -135,7 +136,7 @@ pub(crate) fn apply(
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {
             return match found(write, (table, name), constraint, source) {
-                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command),
+                Ok(found) => drop_found(session, write, (table, name), found, (constraint, *cascade), command),
                 Err(error) if *if_exists && error.sqlstate == "42704" => {
                     Ok(command.with_notice(format!("{}, skipping", error.message)))
                 }
@@ -325,6 +326,7 @@ fn rename(
 }
 
 fn drop_found(
+    session: &Session,
     write: &mut Write<'_>,
     (table, name): (&Table, &str),
     found: Found,
@@ -344,13 +346,14 @@ fn drop_found(
         }
         Found::Unique => {
             let index = beside(name, &fold(constraint));
-            let dependents = foreign_keys::of_index(write.transaction, &index)?;
-            let what = format!("constraint {index} on table {name}");
-            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+            let dropped = [Object::Constraint(name.to_owned(), fold(constraint))];
+            let dependents = Dependents::of(write.transaction, session, &dropped)?;
+            let command = dependents.tell(cascade, command)?;
+            dependents.drop_along(write.transaction)?;
             write.transaction.drop_index(&index)?;
-            return Ok(notice.into_iter().fold(command, Command::with_notice));
+            return Ok(command);
         }
-        Found::Key => return add_key::drop_key(write, (table, name), cascade, command),
+        Found::Key => return add_key::drop_key(session, write, (table, name), cascade, command),
     }
     Ok(command)
 }

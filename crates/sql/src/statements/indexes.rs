@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{rename_key, table_of_key};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{collation, order, part, term_class};
 use crate::statements::{foreign_keys, index_options, index_parts, operator_classes, told_methods, wrong_kind};
@@ -179,15 +180,16 @@ pub(crate) fn drop(
     (if_exists, cascade): (bool, bool),
     source: &Source,
 ) -> Result<Command> {
-    session.write("DROP INDEX", |_, write| {
-        let mut command = Command::new("DROP INDEX");
+    session.write("DROP INDEX", |session, write| {
+        let (mut command, mut dropped) = (Command::new("DROP INDEX"), Vec::with_capacity(names.len()));
         for name in names {
             let (index, at) = (table_name(name, source)?, position(name, source));
             match write.transaction.index(&index) {
                 Ok((table, found)) if found.definition().is_constraint => {
-                    let message =
-                        format!("cannot drop index {index} because constraint {index} on table {table} requires it");
-                    return Err(SqlError::new("2BP01", message).at(at));
+                    let what = format!("constraint {index} on table {table}");
+                    let error =
+                        SqlError::new("2BP01", format!("cannot drop index {index} because {what} requires it"));
+                    return Err(error.hint(format!("You can drop {what} instead.")).at(at));
                 }
                 Ok(_) => {}
                 Err(_) if if_exists => {
@@ -196,12 +198,13 @@ pub(crate) fn drop(
                 }
                 Err(error) => return Err(SqlError::from(error).at(at)),
             }
-            let dependents = foreign_keys::of_index(write.transaction, &index)?;
-            let what = format!("index {index}");
-            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
-            command = notice.into_iter().fold(command, Command::with_notice);
-            write.transaction.drop_index(&index).map_err(|error| SqlError::from(error).at(at))?;
+            dropped.push(index);
         }
+        let objects: Vec<Object> = dropped.iter().cloned().map(Object::Index).collect();
+        let dependents = Dependents::of(write.transaction, session, &objects)?;
+        let command = dependents.tell(cascade, command)?;
+        dependents.drop_along(write.transaction)?;
+        dropped.iter().try_for_each(|index| write.transaction.drop_index(index))?;
         Ok(command)
     })
 }

@@ -339,6 +339,17 @@ fn group_by_sets(aggregate: Aggregate) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(grouped)))?))
 }
 
+/// The keys of groups, each once: the library gives a key that is named twice (`GROUP BY t.x, x`) one column.
+pub(crate) fn keys_once(aggregate: &Aggregate) -> Vec<Expr> {
+    let mut keys: Vec<Expr> = Vec::with_capacity(aggregate.group_expr.len());
+    for key in &aggregate.group_expr {
+        if !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys
+}
+
 /// Groups by measures, and takes the first value of each group for all of it.
 fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let inner = aggregate.input.schema().clone();
@@ -349,7 +360,8 @@ fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
         return Ok(LogicalPlan::Aggregate(aggregate));
     }
     let outer = aggregate.schema.clone();
-    let (mut keys, mut calls) = (aggregate.group_expr.clone(), aggregate.aggr_expr.clone());
+    let given = keys_once(&aggregate);
+    let (mut keys, mut calls) = (given.clone(), aggregate.aggr_expr.clone());
     let plain = calls.len();
     for key in &mut keys {
         if Measured::of(key, &inner).is_some() {
@@ -367,7 +379,7 @@ fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let mut columns = Vec::with_capacity(first);
     for at in 0..keys.len() + plain {
         let (qualifier, field) = outer.qualified_field(at);
-        let is_measured = aggregate.group_expr.get(at).is_some_and(|key| Measured::of(key, &inner).is_some());
+        let is_measured = given.get(at).is_some_and(|key| Measured::of(key, &inner).is_some());
         let value = if is_measured { column(first) } else { column(at) };
         first += usize::from(is_measured);
         columns.push(value.alias_qualified(qualifier.cloned(), field.name()));
