@@ -3,8 +3,6 @@ use std::fmt;
 
 use datafusion::error::DataFusionError;
 
-use crate::interrupt::made_types;
-
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -153,7 +151,6 @@ pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
     let mut parts = rule.strip_prefix(DOMAIN_RULE)?.splitn(3, DOMAIN_RULE);
     let (_, domain, constraint) = (parts.next()?, parts.next()?, parts.next()?);
     let (schema, name) = engine::schema_and_name(domain);
-    let shown = if made_types::is_found(domain) { name.to_owned() } else { engine::shown_name(domain) };
     let about = |constraint: Option<&str>| About {
         schema: schema.to_owned(),
         data_type: Some(name.to_owned()),
@@ -161,9 +158,9 @@ pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
         ..About::default()
     };
     Some(match constraint {
-        "" => SqlError::new("23502", format!("domain {shown} does not allow null values")).about(about(None)),
+        "" => SqlError::new("23502", format!("domain {domain} does not allow null values")).about(about(None)),
         check => {
-            let message = format!("value for domain {shown} violates check constraint \"{check}\"");
+            let message = format!("value for domain {domain} violates check constraint \"{check}\"");
             SqlError::new("23514", message).about(about(Some(check)))
         }
     })

@@ -19,7 +19,7 @@ use crate::names::tables::{CATALOG, Tables};
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
-use crate::values::pg_types::{internal_name, kept_name, number_of};
+use crate::values::pg_types::{internal_name, number_of, shown_name};
 use crate::values::types::column_type;
 use Cell::{Number, Texts, Truth};
 
@@ -171,7 +171,7 @@ impl FunctionObject {
     }
 
     fn type_name(&self, data_type: DataType) -> String {
-        self.hidden.type_name(kept_name(data_type))
+        self.hidden.type_name(shown_name(data_type))
     }
 
     /// The types of its arguments and of what it gives.
@@ -329,7 +329,7 @@ fn type_names(data_type: DataType, prefix: [&'static str; 4]) -> Row {
     let shown = match data_type {
         DataType::Array(_) => "ARRAY".to_owned(),
         DataType::Enum(_) => "USER-DEFINED".to_owned(),
-        other => kept_name(other),
+        other => shown_name(other),
     };
     let [shown_as, catalog_as, schema_as, name_as] = prefix;
     vec![

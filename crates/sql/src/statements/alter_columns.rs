@@ -14,10 +14,10 @@ use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
     ObjectName,
 };
-use engine::{Column, ColumnDefault, DomainDefinition, Schema, Table, TableSettings};
+use engine::{Check, Column, ColumnDefault, ColumnDomain, DomainDefinition, Schema, Table, TableSettings};
 
 use crate::access::index_expressions::text::parsed;
-use crate::error::{Result, SqlError};
+use crate::error::{DOMAIN_RULE, Result, SqlError};
 use crate::names::{find_column, fold, table_name};
 use crate::planning::default_define::define;
 use crate::semantics::spelling::collations;
@@ -39,7 +39,7 @@ use crate::statements::{
 use crate::syntax::alter_tokens;
 use crate::syntax::source::Source;
 use crate::values::long_name;
-use crate::values::types::column_type;
+use crate::values::types::{column_type, domain_of};
 
 /// What a statement does with the columns of a table.
 #[derive(Clone)]
@@ -195,7 +195,9 @@ impl<'a> NewTable<'a> {
             source,
             old: old.clone(),
             settings: TableSettings::default(),
-            kept: columns.map(|(from, column)| KeptColumn { column, from, using: None, is_retyped: false }).collect(),
+            kept: columns
+                .map(|(from, column)| KeptColumn { column, from, using: None, is_retyped: false, domain: None })
+                .collect(),
             added: Vec::new(),
             sequences: Vec::new(),
             dropped: Vec::new(),
@@ -302,7 +304,11 @@ impl<'a> NewTable<'a> {
     fn change_type(&mut self, change: &Change<'a>) -> Result<()> {
         let Change::Type { column, data_type, using } = change else { return Ok(()) };
         let at = self.place(column)?;
-        let (data_type, notice) = column_type(data_type).map_err(|error| error.at(self.source.start(column.span)))?;
+        let domain = domain_of(data_type);
+        let (data_type, notice) = match &domain {
+            Some((_, domain)) => (domain.base, None),
+            None => column_type(data_type).map_err(|error| error.at(self.source.start(column.span)))?,
+        };
         if let Some(notice) = notice {
             self.command.notices.push(format!("column \"{}\": {notice}", fold(column)).into());
         }
@@ -315,7 +321,7 @@ impl<'a> NewTable<'a> {
         };
         let kept = &mut self.kept[at];
         (kept.column.data_type, kept.using, kept.is_retyped) = (data_type, using, true);
-        kept.column.collation = collation;
+        (kept.column.collation, kept.domain) = (collation, domain);
         let from = kept.from;
         let identity = |default: &ColumnDefault| default.column == from && default.identity.is_some();
         let is_identity = self.settings.defaults.iter().any(identity);
@@ -380,9 +386,20 @@ impl<'a> NewTable<'a> {
     /// What fills the columns that are kept, by their new places.
     fn kept_defaults(&self, write: &mut Write<'_>) -> Result<Vec<ColumnDefault>> {
         let mut defaults = Vec::new();
-        for (at, KeptColumn { column, from, is_retyped, .. }) in self.kept.iter().enumerate() {
-            let Some(default) = self.settings.defaults.iter().find(|default| default.column == *from) else { continue };
-            let mut default = ColumnDefault { column: at, ..default.clone() };
+        for (at, KeptColumn { column, from, is_retyped, domain, .. }) in self.kept.iter().enumerate() {
+            let default = self.settings.defaults.iter().find(|default| default.column == *from).cloned();
+            if default.is_none() && domain.is_none() {
+                continue;
+            }
+            let mut default = ColumnDefault { column: at, ..default.unwrap_or_default() };
+            if *is_retyped {
+                // A default of the domain that it was of goes with that.
+                default.expression = default.expression.filter(|_| !default.domain.is_some_and(|domain| domain.fills));
+                let fills = default.expression.is_none();
+                default.domain = domain.as_ref().map(|(name, _)| ColumnDomain { name: name.clone(), fills });
+                let of_domain = domain.as_ref().and_then(|(_, domain)| domain.default.clone());
+                default.expression = default.expression.or(of_domain);
+            }
             if default.is_generated {
                 default.expression = self.moved_generation(default.expression.as_deref().unwrap_or_default())?;
                 defaults.push(default);
@@ -445,7 +462,11 @@ impl<'a> NewTable<'a> {
         let generations = self.added_generations(&defaults)?;
         defaults.extend(generations);
         // The rows that are there are not looked at again.
-        let constraints = write.transaction.take_constraints(&name)?;
+        let mut constraints = write.transaction.take_constraints(&name)?;
+        let is_of_domain = |check: &Check, from: usize| check.name.starts_with(DOMAIN_RULE) && check.columns == [from];
+        for kept in self.kept.iter().filter(|kept| kept.is_retyped) {
+            constraints.checks.retain(|check| !is_of_domain(check, kept.from));
+        }
         let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
         held_types::hold(write.transaction, self.schema()?.columns(), &settings.defaults)?;
         let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
@@ -462,6 +483,11 @@ impl<'a> NewTable<'a> {
         given.foreign_keys.iter().try_for_each(|key| generated::check_key(&new, &given.defaults, key))?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
             unique.create(write.transaction, &new, self.source)?;
+        }
+        for (at, kept) in self.kept.iter().enumerate() {
+            if let Some(domain) = &kept.domain {
+                self.rule_by_domain(write, &new, at, domain)?;
+            }
         }
         for (at, column) in self.added.iter().enumerate() {
             if let Some(domain) = &column.domain {

@@ -187,8 +187,7 @@ pub(crate) fn drop(
             match write.transaction.index(&index) {
                 Ok((table, found)) if found.definition().is_constraint => {
                     let what = format!("constraint {index} on table {table}");
-                    let error =
-                        SqlError::new("2BP01", format!("cannot drop index {index} because {what} requires it"));
+                    let error = SqlError::new("2BP01", format!("cannot drop index {index} because {what} requires it"));
                     return Err(error.hint(format!("You can drop {what} instead.")).at(at));
                 }
                 Ok(_) => {}

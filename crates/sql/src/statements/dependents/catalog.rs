@@ -76,13 +76,13 @@ impl<'a> Catalog<'a> {
         if table.sequence().is_some() {
             return Ok([self.filled_from(name, on)?, self.reading(name, on)?].concat());
         }
-        // The type of its rows is as old as it is.
+        // The type of its rows is older than all others that depend on it.
         let is_of_rows = |function: &MadeFunction| function.definition.result == FunctionResult::RowOf(name.to_owned());
         let functions = self.functions.iter().filter(|(_, function)| is_of_rows(function));
         let on_type = format!("type {}", self.told(name));
         let function = |(key, _): &(String, MadeFunction)| Dependent {
             object: Object::Function(key.clone()),
-            made: (table.id(), self.made(key)),
+            made: (0, self.made(key)),
             on: on_type.clone(),
         };
         let mut found: Vec<Dependent> = functions.map(function).collect();
