@@ -71,6 +71,7 @@ pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+mod set_row;
 pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
