@@ -136,6 +136,13 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// The error of NULL in a column of a table that takes none, with the row where it is known.
+fn null_in_column(sqlstate: &'static str, (table, column): (&str, String), row: Option<String>) -> SqlError {
+    let message = format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
+    let error = SqlError::new(sqlstate, message).about(About::of(table, Some(column), None));
+    SqlError { detail: row.map(|row| format!("Failing row contains ({row}).")), ..error }
+}
+
 /// Words as a sentence.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
@@ -217,11 +224,7 @@ impl From<engine::Error> for SqlError {
             engine::Error::IndexWithoutRoom { index, source } => SqlError::new(sqlstate, "out of memory")
                 .detail(format!("Index \"{index}\" {}.", source.fact()))
                 .hint(sentence(source.remedy())),
-            engine::Error::NullInColumn { table, column } => {
-                let message =
-                    format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
-                SqlError::new(sqlstate, message).about(About::of(&table, Some(column), None))
-            }
+            engine::Error::NullInColumn { table, column, row } => null_in_column(sqlstate, (&table, column), row),
             engine::Error::NotReferenced { table, constraint, key, referenced } => {
                 let message =
                     format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");

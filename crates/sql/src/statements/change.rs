@@ -266,7 +266,9 @@ fn null() -> datafusion::sql::sqlparser::ast::ValueWithSpan {
 fn pairs(assignment: &Assignment) -> Result<Vec<(&ObjectName, Cow<'_, Expr>)>> {
     match &assignment.target {
         AssignmentTarget::ColumnName(name) => Ok(vec![(name, Cow::Borrowed(&assignment.value))]),
-        AssignmentTarget::Tuple(names) => Ok(names.iter().zip(set_row::values(names.len(), &assignment.value)?).collect()),
+        AssignmentTarget::Tuple(names) => {
+            Ok(names.iter().zip(set_row::values(names.len(), &assignment.value)?).collect())
+        }
     }
 }
 

@@ -28,7 +28,9 @@ pub(super) fn values(count: usize, row: &Expr) -> Result<Vec<Cow<'_, Expr>>> {
         Expr::Nested(inner) => values(count, inner),
         Expr::Tuple(items) => counted(count, items.iter().map(Cow::Borrowed).collect()),
         Expr::Function(call) if last_part(&call.name).as_deref() == Some("row") => {
-            let FunctionArguments::List(list) = &call.args else { return Err(SqlError::unsupported("this row of SET")) };
+            let FunctionArguments::List(list) = &call.args else {
+                return Err(SqlError::unsupported("this row of SET"));
+            };
             let item = |arg| match arg {
                 &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref item)) => Ok(Cow::Borrowed(item)),
                 _ => Err(SqlError::unsupported("a row of all columns of a table in SET")),
@@ -59,7 +61,8 @@ fn of_query(count: usize, query: &Query) -> Result<Vec<Cow<'_, Expr>>> {
             if query.order_by.is_none() {
                 let part = |item| {
                     let mut query = query.clone();
-                    query.body = Box::new(SetExpr::Select(Box::new(Select { projection: vec![item], ..*select.clone() })));
+                    query.body =
+                        Box::new(SetExpr::Select(Box::new(Select { projection: vec![item], ..*select.clone() })));
                     Cow::Owned(Expr::Subquery(Box::new(query)))
                 };
                 return Ok(items.into_iter().map(part).collect());

@@ -80,9 +80,7 @@ impl ScalarUDFImpl for Function {
                 Ok(filled_type(value))
             }
             [array, count] if self.makes == Makes::Trimmed && array.is_list() && is_number(count) => Ok(array.clone()),
-            [array, places @ ..]
-                if self.makes == Makes::Sliced && array.is_list() && places.iter().all(is_number) =>
-            {
+            [array, places @ ..] if self.makes == Makes::Sliced && array.is_list() && places.iter().all(is_number) => {
                 Ok(array.clone())
             }
             [DataType::List(item), place] if self.makes == Makes::Item && is_number(place) => {

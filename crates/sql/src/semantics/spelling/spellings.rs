@@ -458,12 +458,9 @@ fn two(call: &Function) -> Option<[Expr; 2]> {
 
 /// The bounds of a slice, two of each dimension; an index beside slices is the end of one.
 fn slice(chain: &mut [AccessExpr]) -> Option<Vec<Expr>> {
-    let is_slice = |access: &AccessExpr| {
-        matches!(access, AccessExpr::Subscript(Subscript::Slice { stride: None, .. }))
-    };
-    let is_subscript = |access: &AccessExpr| {
-        is_slice(access) || matches!(access, AccessExpr::Subscript(Subscript::Index { .. }))
-    };
+    let is_slice = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(Subscript::Slice { stride: None, .. }));
+    let is_subscript =
+        |access: &AccessExpr| is_slice(access) || matches!(access, AccessExpr::Subscript(Subscript::Index { .. }));
     if !chain.iter().any(is_slice) || !chain.iter().all(is_subscript) {
         return None;
     }
