@@ -129,7 +129,16 @@ pub(crate) fn apply(
         Change::AddForeignKey(asked, not_valid) => {
             add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
         }
-        Change::AddUnique(unique) => Unique::of_table(unique, source)?.create(write.transaction, table, source)?,
+        Change::AddUnique(unique) => {
+            if let Some(given) = unique.name.as_ref().map(fold) {
+                let settings = write.transaction.settings(table);
+                let mut names = settings.checks.iter().map(|check| &check.name);
+                if names.any(|name| *name == given) || settings.foreign_keys.iter().any(|key| key.name == given) {
+                    Names::of(write.transaction, table, name).take(given)?;
+                }
+            }
+            Unique::of_table(unique, source)?.create(write.transaction, table, source)?;
+        }
         Change::UseIndex(asked) => return use_index(write, (table, name), asked, command, source),
         Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
         Change::Defer(constraint, deferral) => defer(write, (table, name), (constraint, *deferral), source)?,
@@ -321,7 +330,13 @@ fn rename(
             let index = write.transaction.index(&beside(name, &from))?.1;
             indexes::rename(write.transaction, name, index.definition(), beside(name, &to_name))
         }
-        Found::Key => rename_key(write.transaction, name, to_name),
+        Found::Key => {
+            let (index, taken) = (beside(name, &to_name), format!("relation \"{to_name}\" already exists"));
+            if write.transaction.table(&index).is_ok() || write.transaction.index(&index).is_ok() {
+                return Err(SqlError::new("42P07", taken));
+            }
+            rename_key(write.transaction, name, to_name)
+        }
     }
 }
 

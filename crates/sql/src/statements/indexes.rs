@@ -83,6 +83,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let columns = names_of(&definition, found.schema());
         let free = || free_name(write.transaction, &found, &columns, "idx");
         definition.name = name.clone().unwrap_or_else(free);
+        check_no_key(write.transaction, &definition.name).map_err(|error| error.at(at))?;
         write.transaction.create_index(&table, definition).map_err(|error| match error {
             // It is about a row.
             error @ engine::Error::Expression(_) => error.into(),
@@ -118,6 +119,14 @@ fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
         other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
     };
     columns.iter().map(name).collect()
+}
+
+/// Refuses the name of a primary key for another index.
+fn check_no_key(transaction: &Transaction, name: &str) -> Result<()> {
+    match table_of_key(transaction, name)? {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new("42P07", format!("relation \"{}\" already exists", local(name)))),
+    }
 }
 
 fn is_taken(transaction: &Transaction, name: &str) -> bool {
@@ -165,6 +174,7 @@ pub(crate) fn alter(
 
 /// Gives an index another name, and so the constraint that it is behind: it is made anew.
 pub(crate) fn rename(transaction: &mut Transaction, table: &str, from: &IndexDefinition, to: String) -> Result<()> {
+    check_no_key(transaction, &to)?;
     transaction.drop_index(&from.name)?;
     comments::rename(transaction, &from.name, &to)?;
     let (old, new) = (About::Constraint(table, local(&from.name)), About::Constraint(table, local(&to)));
@@ -299,6 +309,7 @@ impl Unique {
         let mut definition = IndexDefinition::of(name, parts.collect()).unique().including(included);
         (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
         definition.is_primary = self.is_primary;
+        check_no_key(transaction, &definition.name)?;
         if let Some(deferral) = self.deferral {
             definition = definition.deferrable(deferral);
         }

@@ -32,7 +32,9 @@ pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Sour
     let labels = match representation {
         Some(UserDefinedTypeRepresentation::Enum { labels }) => labels,
         Some(UserDefinedTypeRepresentation::Composite { .. }) => {
-            return Err(SqlError::unsupported("a composite type").at(source.find_word("type")));
+            let error = SqlError::unsupported("a composite type").at(source.find_word("type"));
+            let hint = "A function may return TABLE (...) or rows of a table, and a column of jsonb has fields.";
+            return Err(error.hint(hint));
         }
         Some(UserDefinedTypeRepresentation::Range { .. }) => {
             return Err(SqlError::unsupported("a range type").at(source.find_word("range")));
