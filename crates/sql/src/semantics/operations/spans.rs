@@ -8,10 +8,10 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::first_value;
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, Projection,
-    WindowFrameBound, WindowFrameUnits, lit,
+    Subquery, WindowFrameBound, WindowFrameUnits, lit,
 };
 
 use crate::functions::numbers::unlimited;
@@ -90,15 +90,13 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
             list.iter_mut().for_each(|item| measure(item, schema));
             Expr::InList(InList { expr, list, negated })
         }
-        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated })
-            if let Some(of) = Measured::of(&expr, schema) =>
-        {
-            let plan = Arc::unwrap_or_clone(subquery.subquery.clone());
-            if let Ok(measured) = measured_column(plan, of) {
-                subquery.subquery = Arc::new(measured);
-                measure(&mut expr, schema);
-            }
+        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated }) => {
+            measure_beside(&mut expr, &mut subquery, schema);
             Expr::InSubquery(InSubquery { expr, subquery, negated })
+        }
+        Expr::SetComparison(SetComparison { mut expr, mut subquery, op, quantifier }) => {
+            measure_beside(&mut expr, &mut subquery, schema);
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
         }
         Expr::Case(Case { expr: Some(mut of), mut when_then_expr, else_expr })
             if when_then_expr.iter().all(|(when, _)| of_both(&of, when, schema).is_some()) =>
@@ -227,6 +225,15 @@ fn chosen(call: ScalarFunction, of: Measured) -> Expr {
     };
     let when_then_expr = branches.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(Box::new(otherwise)) })
+}
+
+/// Puts measures in the place of a value and of those of a query that it is compared with, if it has one.
+fn measure_beside(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) {
+    let Some(of) = Measured::of(expr, schema) else { return };
+    if let Ok(measured) = measured_column(Arc::unwrap_or_clone(subquery.subquery.clone()), of) {
+        subquery.subquery = Arc::new(measured);
+        measure(expr, schema);
+    }
 }
 
 /// A query of one column, as the measures of its values.
