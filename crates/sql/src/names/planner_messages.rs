@@ -24,6 +24,11 @@ pub(super) fn in_words(text: &str, source: &Source) -> Option<SqlError> {
             return Some(SqlError::syntax(format!("each {operation} query must have the same number of columns")));
         }
     }
+    if let Some((_, why)) = text.split_once("user-defined coercion failed with: External error: ")
+        && why.ends_with(" does not exist")
+    {
+        return Some(SqlError::new("42883", why));
+    }
     if text.contains("Inconsistent data length across values list") {
         return Some(SqlError::syntax("VALUES lists must all be the same length"));
     }

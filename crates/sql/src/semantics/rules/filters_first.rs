@@ -75,7 +75,7 @@ fn lifted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
         None => projection.expr().to_vec(),
         Some(kept) => kept.iter().map(|at| projection.expr()[*at].clone()).collect(),
     };
-    Ok(Some(Arc::new(ProjectionExec::try_new(given, whole)?)))
+    Ok(Some(Arc::new(ProjectionExec::try_new_with_schema_metadata(given, whole, &node.schema())?)))
 }
 
 /// Whether an operator gives the rows that it gets, whatever their columns are.
