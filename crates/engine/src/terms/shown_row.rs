@@ -8,13 +8,22 @@ const VALUE_BYTES_SHOWN: usize = 64;
 /// A row as it stands in a message.
 pub(crate) fn shown(columns: &[Column], row: &[Cell<'_>]) -> String {
     debug_assert_eq!(columns.len(), row.len(), "a cell for each column");
-    let value = |(column, cell): (&Column, &Cell<'_>)| match (value_of_cell(*cell, column.data_type), column.data_type)
-    {
+    let value = |(column, cell): (&Column, &Cell<'_>)| shown_value(&value_of_cell(*cell, column.data_type), column);
+    columns.iter().zip(row).map(value).collect::<Vec<_>>().join(", ")
+}
+
+/// A row of values as it stands in a message.
+pub(crate) fn shown_values(columns: &[Column], row: &[Value]) -> String {
+    let value = |(column, value): (&Column, &Value)| shown_value(value, column);
+    columns.iter().zip(row).map(value).collect::<Vec<_>>().join(", ")
+}
+
+fn shown_value(value: &Value, column: &Column) -> String {
+    match (value, column.data_type) {
         (Value::Null, _) => "null".to_owned(),
         (Value::Text(text), DataType::Char { chars }) => cut(format!("{text:<width$}", width = chars as usize)),
         (value, _) => cut(value.to_string()),
-    };
-    columns.iter().zip(row).map(value).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn cut(text: String) -> String {

@@ -63,7 +63,7 @@ fn drop_found(session: &Session, write: &mut Write<'_>, dependents: &Dependents,
         }
     }
     for sequence in sequences.iter().filter(|sequence| is_there(write.transaction, sequence)).collect::<Vec<_>>() {
-        sequence_users::forget(write.transaction, &[sequence.clone()])?;
+        sequence_users::forget(write.transaction, std::slice::from_ref(sequence))?;
         write.transaction.drop_sequence(sequence)?;
     }
     held_collations::drop_of_schema(write.transaction, dependents.collations())?;

@@ -68,7 +68,7 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             let command = dependents.tell(*cascade, command)?;
             dependents.drop_along(write.transaction)?;
             for sequence in dropped {
-                sequence_users::forget(write.transaction, &[sequence.name.clone()])?;
+                sequence_users::forget(write.transaction, std::slice::from_ref(&sequence.name))?;
                 write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?;
             }
             Ok(command)
