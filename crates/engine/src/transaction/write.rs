@@ -30,6 +30,7 @@ fn told_with(error: Error, row: impl FnOnce() -> Option<String>) -> Error {
 
 /// A row as it would be with changes.
 fn shown_changed(columns: &[Column], mut row: Vec<Value>, changes: &[(usize, Value)]) -> String {
+    debug_assert_eq!(columns.len(), row.len(), "a value for each column");
     changes.iter().for_each(|(at, value)| row[*at] = value.clone());
     shown_values(columns, &row)
 }
