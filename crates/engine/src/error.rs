@@ -101,7 +101,7 @@ pub enum Error {
     BadIndexRange { index: String, why: String },
     /// NULL where it may not stand.
     #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
-    NullInColumn { table: String, column: String },
+    NullInColumn { table: String, column: String, row: Option<String> },
     /// A condition on the rows of the table is false.
     #[error("new row for relation \"{table}\" violates check constraint \"{constraint}\"")]
     CheckViolated { table: String, constraint: String, row: String },

@@ -28,20 +28,23 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 /// The names of what an error is about, for programs that look at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The schema of the table.
+    /// The schema of the table or the domain.
     pub schema: String,
     /// The table.
-    pub table: String,
+    pub table: Option<String>,
     /// A column of it.
     pub column: Option<String>,
-    /// A constraint of it.
+    /// The domain.
+    pub data_type: Option<String>,
+    /// A constraint of the table or the domain.
     pub constraint: Option<String>,
 }
 
 impl About {
     /// A table by its name in the catalog, and a column or a constraint of it.
     pub(crate) fn of(table: &str, column: Option<String>, constraint: Option<String>) -> About {
-        About { schema: engine::schema_and_name(table).0.to_owned(), table: table.to_owned(), column, constraint }
+        let (schema, table) = (engine::schema_and_name(table).0.to_owned(), Some(table.to_owned()));
+        About { schema, table, column, data_type: None, constraint }
     }
 }
 
@@ -106,8 +109,8 @@ impl SqlError {
     /// The error with names as people know them.
     pub(crate) fn shown(self, shown: impl Fn(&str) -> String) -> SqlError {
         let about = self.about.map(|about| {
-            let constraint = about.constraint.as_deref().map(&shown);
-            Box::new(About { table: shown(&about.table), constraint, ..*about })
+            let (table, constraint) = (about.table.as_deref().map(&shown), about.constraint.as_deref().map(&shown));
+            Box::new(About { table, constraint, ..*about })
         });
         let (detail, hint) = (self.detail.as_deref().map(&shown), self.hint.as_deref().map(&shown));
         SqlError { message: shown(&self.message), detail, hint, about, ..self }
@@ -133,6 +136,13 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// The error of NULL in a column of a table that takes none, with the row where it is known.
+fn null_in_column(sqlstate: &'static str, (table, column): (&str, String), row: Option<String>) -> SqlError {
+    let message = format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
+    let error = SqlError::new(sqlstate, message).about(About::of(table, Some(column), None));
+    SqlError { detail: row.map(|row| format!("Failing row contains ({row}).")), ..error }
+}
+
 /// Words as a sentence.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
@@ -147,10 +157,19 @@ pub(crate) const DOMAIN_RULE: char = '\u{1}';
 pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
     let mut parts = rule.strip_prefix(DOMAIN_RULE)?.splitn(3, DOMAIN_RULE);
     let (_, domain, constraint) = (parts.next()?, parts.next()?, parts.next()?);
-    let domain = engine::shown_name(domain);
+    let (schema, name) = engine::schema_and_name(domain);
+    let about = |constraint: Option<&str>| About {
+        schema: schema.to_owned(),
+        data_type: Some(name.to_owned()),
+        constraint: constraint.map(str::to_owned),
+        ..About::default()
+    };
     Some(match constraint {
-        "" => SqlError::new("23502", format!("domain {domain} does not allow null values")),
-        check => SqlError::new("23514", format!("value for domain {domain} violates check constraint \"{check}\"")),
+        "" => SqlError::new("23502", format!("domain {domain} does not allow null values")).about(about(None)),
+        check => {
+            let message = format!("value for domain {domain} violates check constraint \"{check}\"");
+            SqlError::new("23514", message).about(about(Some(check)))
+        }
     })
 }
 
@@ -205,11 +224,7 @@ impl From<engine::Error> for SqlError {
             engine::Error::IndexWithoutRoom { index, source } => SqlError::new(sqlstate, "out of memory")
                 .detail(format!("Index \"{index}\" {}.", source.fact()))
                 .hint(sentence(source.remedy())),
-            engine::Error::NullInColumn { table, column } => {
-                let message =
-                    format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
-                SqlError::new(sqlstate, message).about(About::of(&table, Some(column), None))
-            }
+            engine::Error::NullInColumn { table, column, row } => null_in_column(sqlstate, (&table, column), row),
             engine::Error::NotReferenced { table, constraint, key, referenced } => {
                 let message =
                     format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");

@@ -47,8 +47,6 @@ pub struct Schema {
 /// Why a list of columns makes no schema.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SchemaError {
-    /// A table needs a column.
-    NoColumns,
     /// More than [`COLUMNS_MAX`] columns.
     TooManyColumns(usize),
     /// Two columns have this name.
@@ -66,7 +64,6 @@ pub enum SchemaError {
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SchemaError::NoColumns => f.write_str("a table needs at least one column"),
             SchemaError::TooManyColumns(n) => write!(f, "{n} columns; a table may have {COLUMNS_MAX}"),
             SchemaError::DuplicateColumn(name) => write!(f, "column \"{name}\" specified more than once"),
             SchemaError::NoSuchKeyColumn(name) => write!(f, "column \"{name}\" named in key does not exist"),
@@ -91,12 +88,9 @@ impl Schema {
     /// become NOT NULL.
     ///
     /// # Errors
-    /// The first of [`SchemaError`] that applies: no columns or more than [`COLUMNS_MAX`], a name twice, a decimal
+    /// The first of [`SchemaError`] that applies: more than [`COLUMNS_MAX`], a name twice, a decimal
     /// out of range, or a key of columns that are not there, come twice or have a type that no key may have.
     pub fn new(mut columns: Vec<Column>, primary_key: &[&str]) -> Result<Schema, SchemaError> {
-        if columns.is_empty() {
-            return Err(SchemaError::NoColumns);
-        }
         if columns.len() > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns(columns.len()));
         }
@@ -173,6 +167,5 @@ mod tests {
         assert_eq!(json, Err(SchemaError::NotAKeyType("a".into(), DataType::Json)));
         let decimal = DataType::Decimal { precision: 39, scale: 0 };
         assert_eq!(Schema::new(vec![column("a", decimal)], &[]), Err(SchemaError::BadDecimal("a".into(), decimal)));
-        assert_eq!(Schema::new(vec![], &[]), Err(SchemaError::NoColumns));
     }
 }

@@ -9,17 +9,13 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
-use lineage::{Cell, value_of_cell};
-use types::{Column, DataType, Value};
+use types::{Column, DataType};
 
 use crate::error::{ExpressionError, Result};
 use crate::keys::computed::{ComputedExpressions, ExpressionCompiler};
 use crate::keys::definition::{IndexDefinition, IndexExpression, IndexPart};
 use crate::terms::constraints::{Check, ForeignKey, Referrer};
 use crate::terms::settings::TableSettings;
-
-/// Bytes of a value that a message shows.
-const VALUE_BYTES_SHOWN: usize = 64;
 
 /// The rules for the rows of a table.
 #[derive(Default)]
@@ -131,42 +127,5 @@ impl Rules {
             computed.is_nowhere_false(arrays, rows.num_rows()) == Ok(true)
         };
         self.pairs().all(is_right)
-    }
-}
-
-/// A row as it stands in a message.
-pub(crate) fn shown(columns: &[Column], row: &[Cell<'_>]) -> String {
-    debug_assert_eq!(columns.len(), row.len(), "a cell for each column");
-    let value = |(column, cell): (&Column, &Cell<'_>)| match (value_of_cell(*cell, column.data_type), column.data_type)
-    {
-        (Value::Null, _) => "null".to_owned(),
-        (Value::Text(text), DataType::Char { chars }) => cut(format!("{text:<width$}", width = chars as usize)),
-        (value, _) => cut(value.to_string()),
-    };
-    columns.iter().zip(row).map(value).collect::<Vec<_>>().join(", ")
-}
-
-fn cut(text: String) -> String {
-    match text.len() > VALUE_BYTES_SHOWN {
-        true => format!("{}...", &text[..text.floor_char_boundary(VALUE_BYTES_SHOWN)]),
-        false => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_is_shown_as_postgresql_shows_it() {
-        let long = "ä".repeat(40);
-        let columns = [
-            Column::new("a", DataType::Integer),
-            Column::new("b", DataType::TEXT),
-            Column::new("c", DataType::Char { chars: 3 }),
-            Column::new("d", DataType::TEXT),
-        ];
-        let row = [Cell::Word(7), Cell::Null, Cell::Bytes(b"x"), Cell::Bytes(long.as_bytes())];
-        assert_eq!(shown(&columns, &row), format!("7, null, x  , {}...", "ä".repeat(32)));
     }
 }

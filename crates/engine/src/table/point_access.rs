@@ -215,7 +215,7 @@ impl PointAccess {
             Some((_, word)) => Err(self.bad_word_of(position, *word)),
             None => {
                 let column = self.table.data.schema.columns()[position].name.clone();
-                Err(Error::NullInColumn { table: self.table.data.name.to_string(), column })
+                Err(Error::NullInColumn { table: self.table.data.name.to_string(), column, row: None })
             }
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod row;
 pub(crate) mod sequence_options;
 pub(crate) mod settings;
 pub(crate) mod share_locks;
+pub(crate) mod shown_row;
 pub(crate) mod table_lock;
 pub(crate) mod table_modes;
 pub(crate) mod table_name;

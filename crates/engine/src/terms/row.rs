@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use types::{Column, DataType, Numeric, Schema, Value};
 
 use crate::error::{Error, Result};
+use crate::terms::shown_row::shown;
 use crate::terms::table_name::TableName;
 
 /// The cells of one row; most tables have few enough columns to need no allocation.
@@ -60,7 +61,7 @@ impl<'a> FittedRow<'a> {
 /// The value as the column takes it: integers change width where they lose nothing, all else must fit as it is.
 fn fit<'a>(table: &TableName, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
     if value.is_null() && !column.nullable {
-        return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone() });
+        return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone(), row: None });
     }
     if value.fits(column.data_type) && !is_too_long(value) {
         return Ok(Cow::Borrowed(value));
@@ -122,14 +123,21 @@ pub(crate) fn check_width(table: &TableName, expected: usize, found: usize) -> R
     if expected == found { Ok(()) } else { Err(Error::WrongWidth { table: table.to_string(), expected, found }) }
 }
 
+/// The row of these cells as a message has it, if they are of all columns.
+#[cold]
+fn whole_row<'a>(schema: &Schema, cells: impl Iterator<Item = (usize, &'a Cell<'a>)>) -> Option<String> {
+    let cells: Cells<'a> = cells.map(|(_, cell)| *cell).collect();
+    (cells.len() == schema.columns().len()).then(|| shown(schema.columns(), &cells))
+}
+
 /// Checks rows that come as cells of the right types: refuses NULL where a column does not take it, and values too
 /// long to store.
 pub(crate) fn check_cells<'a>(
     table: &TableName,
     schema: &Schema,
-    cells: impl Iterator<Item = (usize, &'a Cell<'a>)>,
+    cells: impl Iterator<Item = (usize, &'a Cell<'a>)> + Clone,
 ) -> Result<()> {
-    for (column, cell) in cells {
+    for (column, cell) in cells.clone() {
         let column = &schema.columns()[column];
         debug_assert!(
             !matches!(cell, Cell::Word(_)) || !lineage::is_wide(column.data_type),
@@ -138,7 +146,8 @@ pub(crate) fn check_cells<'a>(
         );
         match cell {
             Cell::Null if !column.nullable => {
-                return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone() });
+                let row = whole_row(schema, cells);
+                return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone(), row });
             }
             Cell::Bytes(bytes) if bytes.len() > VALUE_BYTES_MAX => {
                 return Err(Error::BadValue {

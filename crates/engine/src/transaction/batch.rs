@@ -14,6 +14,7 @@ use super::Transaction;
 use super::change::Done;
 use super::columns::ColumnRows;
 use super::locks::{hold_of, strength_of};
+use super::rules::with_whole_row;
 use crate::error::{Error, Result};
 use crate::keys::computed::{KeysOfBatch, ROWS_AT_ONCE};
 use crate::state::rules::Rules;
@@ -113,7 +114,8 @@ impl Transaction {
             for (row, rid) in rids.values().iter().enumerate() {
                 transaction.go_on(row)?;
                 let cells: Vec<(usize, Cell<'_>)> = arrays.iter().map(|(at, array)| (*at, array.get(row))).collect();
-                check_cells(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
+                check_cells(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))
+                    .map_err(|error| with_whole_row(transaction, data, (Rid::from_word(*rid), &cells), error))?;
                 transaction.change_found(table, *rid, view.at(), Change::Update(&cells), &mut changed)?;
             }
             Ok(changed)

@@ -18,11 +18,12 @@ use super::notes::CatalogStep;
 use crate::error::{Error, Result};
 use crate::keys::computed::ComputedExpressions;
 use crate::keys::data::IndexData;
-use crate::state::rules::{Rules, shown};
+use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::terms::row::check_cells;
 use crate::terms::settings::TableSettings;
+use crate::terms::shown_row::shown;
 use crate::terms::table_name::schema_and_name;
 use crate::transaction::batch::{batch_columns, with_views};
 
@@ -128,6 +129,24 @@ impl Transaction {
         }
         Ok(())
     }
+}
+
+/// The error of a change that puts NULL into a column, with all of the row as it would be.
+#[cold]
+pub(super) fn with_whole_row(
+    transaction: &Transaction,
+    data: &TableData,
+    (rid, changed): (Rid, &[(usize, Cell<'_>)]),
+    error: Error,
+) -> Error {
+    let Error::NullInColumn { table, column, row: None } = error else { return error };
+    let all: Vec<usize> = (0..data.schema.columns().len()).collect();
+    let row = data.storage.read(transaction.newest(), rid, &all, |cells| {
+        let mut cells = cells.to_vec();
+        changed.iter().for_each(|(at, cell)| cells[*at] = *cell);
+        shown(data.schema.columns(), &cells)
+    });
+    Error::NullInColumn { table, column, row: row.ok().flatten() }
 }
 
 fn violated(data: &TableData, constraint: &str, row: String) -> Error {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lineage::{Cell, Change, word_of_value};
 use smallvec::SmallVec;
-use types::{Rid, Value};
+use types::{Column, Rid, Value};
 
 use super::Transaction;
 use super::change::Done;
@@ -17,6 +17,23 @@ use crate::table::Table;
 use crate::table::cell_rows::CellRows;
 use crate::terms::isolation::LockWait;
 use crate::terms::row::{FittedRow, check_width};
+use crate::terms::shown_row::shown_values;
+
+/// The error of NULL in a column that takes none with the row that has it; any other as it is.
+#[cold]
+fn told_with(error: Error, row: impl FnOnce() -> Option<String>) -> Error {
+    match error {
+        Error::NullInColumn { table, column, row: None } => Error::NullInColumn { table, column, row: row() },
+        other => other,
+    }
+}
+
+/// A row as it would be with changes.
+fn shown_changed(columns: &[Column], mut row: Vec<Value>, changes: &[(usize, Value)]) -> String {
+    debug_assert_eq!(columns.len(), row.len(), "a value for each column");
+    changes.iter().for_each(|(at, value)| row[*at] = value.clone());
+    shown_values(columns, &row)
+}
 
 impl Transaction {
     /// Inserts a row: one value for each column, in the table's order.
@@ -33,7 +50,9 @@ impl Transaction {
         self.check_writable(table)?;
         let data = &table.data;
         check_width(&data.name, data.schema.columns().len(), row.len())?;
-        let mut fitted = FittedRow::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
+        let columns = data.schema.columns();
+        let mut fitted = FittedRow::new(&data.name, columns, row.iter().enumerate())
+            .map_err(|error| told_with(error, || Some(shown_values(columns, row))))?;
         match data.array.is_some() {
             true => self.insert_in_array(data, &fitted.all()),
             false => self.insert_cells(data, &fitted.all(), None),
@@ -98,8 +117,11 @@ impl Transaction {
         let values = changes.iter().map(|(at, value)| (*at, value));
         let mut fitted = match FittedRow::new(&data.name, data.schema.columns(), values) {
             Ok(fitted) => fitted,
-            // Where there is no row, no column of one is NULL.
-            Err(Error::NullInColumn { .. }) if self.get(table, key)?.is_none() => return Ok(false),
+            Err(error @ Error::NullInColumn { .. }) => match self.get(table, key)? {
+                // Where there is no row, no column of one is NULL.
+                None => return Ok(false),
+                Some(row) => return Err(told_with(error, || Some(shown_changed(columns, row, changes)))),
+            },
             Err(error) => return Err(error),
         };
         let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
@@ -140,8 +162,10 @@ impl Transaction {
             }
             let Some((rid, values)) = found else { return Ok(Some(false)) };
             let Some(changes) = compute(&values) else { return Ok(None) };
-            let mut fitted =
-                FittedRow::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
+            let fields = data.schema.columns();
+            let fitted = FittedRow::new(&data.name, fields, changes.iter().map(|(at, value)| (*at, value)));
+            let row = || Some(shown_changed(fields, self.get(table, given).ok()??, &changes));
+            let mut fitted = fitted.map_err(|error| told_with(error, row))?;
             let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
             if data.array.is_some() {
                 return self.update_key_in_array(data, given, &cells).map(Some);

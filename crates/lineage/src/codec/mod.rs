@@ -123,7 +123,7 @@ pub(crate) struct Shape<'a> {
 impl Shape<'_> {
     /// How many words a set of columns takes.
     pub(crate) fn set_words(&self) -> usize {
-        self.types.len().div_ceil(64)
+        self.types.len().div_ceil(64).max(1)
     }
 
     /// The columns that a word of a set may name.

@@ -3,7 +3,7 @@ use types::Schema;
 
 /// How many words the Schema Encoding of this schema's records takes.
 pub fn words_of(schema: &Schema) -> usize {
-    schema.columns().len().div_ceil(64)
+    schema.columns().len().div_ceil(64).max(1)
 }
 
 /// How many columns one word has bits for: a table with no more is read and written as words.

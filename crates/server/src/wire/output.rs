@@ -224,8 +224,9 @@ impl<W: Write> Output<W> {
             put_field(body, b'R', (error.message == CHANGED_RESULT).then_some("RevalidateCachedQuery"));
             if let Some(about) = &error.about {
                 put_field(body, b's', Some(&about.schema));
-                put_field(body, b't', Some(&about.table));
+                put_field(body, b't', about.table.as_deref());
                 put_field(body, b'c', about.column.as_deref());
+                put_field(body, b'd', about.data_type.as_deref());
                 put_field(body, b'n', about.constraint.as_deref());
             }
             body.push(0);
@@ -252,6 +253,7 @@ impl<W: Write> Output<W> {
     pub(crate) fn notice(&mut self, notice: &Notice) {
         self.message(b'N', |body| {
             put_report(body, &notice.severity.to_string(), notice.sqlstate, &notice.message);
+            put_field(body, b'D', notice.detail.as_deref());
             body.push(0);
         });
     }

@@ -18,7 +18,7 @@ use crate::names::schemas::spelled;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 use crate::values::literals::{Literal, literal};
-use crate::values::long_name;
+use crate::values::long_kept_name;
 use crate::values::numerics;
 use crate::values::text::lasting_text;
 
@@ -81,7 +81,7 @@ fn type_label(data_type: DataType) -> String {
         DataType::Text { max_chars: Some(_) } => "character varying".to_owned(),
         DataType::Char { .. } => "bpchar".to_owned(),
         DataType::Decimal { .. } => "numeric".to_owned(),
-        other => long_name(other),
+        other => long_kept_name(other),
     }
 }
 
@@ -148,13 +148,15 @@ pub(crate) fn renamed(text: &str, from: &str, to: &str) -> String {
     if !sequences_named(&expr).iter().any(|name| name == from) {
         return text.to_owned();
     }
-    let _ = expr.walk_mut(&mut WithSequences { renamed: Some((from, to)) });
+    let named = |name: String| if name == from { to.to_owned() } else { name };
+    let _ = expr.walk_mut(&mut WithSequences { named: &named });
     written(&expr, &[], Style::Kept)
 }
 
-/// Writes the names of sequences with the type that PostgreSQL's catalog shows them with, one of them by another name.
+/// Writes the names of sequences with the type that PostgreSQL's catalog shows them with.
 pub(crate) struct WithSequences<'a> {
-    pub(crate) renamed: Option<(&'a str, &'a str)>,
+    /// The name by which the catalog is to know the sequence of a name.
+    pub(crate) named: &'a dyn Fn(String) -> String,
 }
 
 impl VisitorMut for WithSequences<'_> {
@@ -166,10 +168,10 @@ impl VisitorMut for WithSequences<'_> {
             && let FunctionArguments::List(list) = &mut function.args
             && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.first_mut()
         {
-            let name = self.renamed.filter(|(from, _)| *from == name).map_or(name.as_str(), |(_, to)| to);
+            let name = (self.named)(name);
             *argument = Expr::Cast {
                 kind: CastKind::DoubleColon,
-                expr: Box::new(Expr::value(Value::SingleQuotedString(spelled(name)))),
+                expr: Box::new(Expr::value(Value::SingleQuotedString(spelled(&name)))),
                 data_type: SqlType::Regclass,
                 array: false,
                 format: None,

@@ -217,7 +217,7 @@ fn raised(level: &str, message: &str) -> Result<Option<Notice>> {
         return Err(SqlError::new("42601", "too few parameters specified for RAISE"));
     }
     let message = message.replace("%%", "%");
-    let notice = |severity| Ok(Some(Notice { severity, sqlstate: "00000", message: message.clone() }));
+    let notice = |severity| Ok(Some(Notice { severity, sqlstate: "00000", message: message.clone(), detail: None }));
     match level {
         "exception" => Err(SqlError::new("P0001", message)),
         "warning" => notice(Severity::Warning),

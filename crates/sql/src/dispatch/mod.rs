@@ -92,7 +92,7 @@ impl Session {
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
-        let done = answered.map_err(|error| pointed(self.token.explain(error), text).shown(schemas::shown));
+        let done = answered.map_err(|error| schemas::shown_error(pointed(self.token.explain(error), text)));
         let mut done = done.map(Outcome::shown);
         if let Ok(Outcome::Done(command)) = &mut done {
             command.notices.retain(|notice| self.settings.tells(notice));

@@ -31,7 +31,7 @@ use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlim
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
 use crate::functions::texts::{
-    bytes, codes, collation, folded, hashes, hstore, octets, quoting, regexp, similarity, unaccent,
+    bytes, codes, collation, encoded, folded, hashes, hstore, octets, quoting, regexp, similarity, unaccent,
 };
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::view::View;
@@ -71,6 +71,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(holds::functions())
         .chain(assigned::functions().map(json::subscripts::besides))
         .chain(codes::functions())
+        .chain(encoded::functions())
         .chain(similarity::functions())
         .chain(unaccent::functions())
         .chain(zones::functions())

@@ -81,6 +81,15 @@ pub(crate) fn numbered(number: u32) -> Option<String> {
     super::current().made_types.get()?.numbered(number)
 }
 
+/// Whether the statement for which the thread works finds a type by its name without a schema.
+pub(crate) fn is_found(known: &str) -> bool {
+    let (schema, name) = engine::schema_and_name(known);
+    match super::current().made_types.get() {
+        Some(types) => types.find(None, name).is_some_and(|(found, _)| found == known),
+        None => schema == engine::PUBLIC_SCHEMA,
+    }
+}
+
 /// The type that a name means to the statement for which the thread works. What works for none, such as filling an index when a
 /// database is opened, knows enums by their plain names.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<(String, TypeDefinition)> {

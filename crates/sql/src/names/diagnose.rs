@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use engine::{DataType, EnumType};
 
 use crate::error::SqlError;
-use crate::names::with_suggestion;
+use crate::names::{planner_messages, with_suggestion};
 use crate::syntax::identifiers::shown;
 use crate::syntax::source::Source;
 use crate::values::pg_types;
@@ -47,6 +47,7 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
         DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", "out of memory").detail(clean(text)).hint(
             "SHOW lstore.query_memory says what a query may take, and SET lstore.query_memory = '...' gives it more.",
         ),
+        DataFusionError::Execution(text) if let Some(error) = planner_messages::in_words(text, source) => error,
         DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),
         DataFusionError::IoError(inner) => SqlError::new("58030", format!("could not spill to disk: {inner}")),
         DataFusionError::ExecutionJoin(inner) => SqlError::new("XX000", format!("internal error: {inner}")),
@@ -188,7 +189,7 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if let Some(name) = between(text, "table '", "' not found") {
         return Some(unknown_table(name, source));
     }
-    if let Some(error) = operands(text) {
+    if let Some(error) = operands(text).or_else(|| planner_messages::in_words(text, source)) {
         return Some(error);
     }
     if let Some(name) = between(text, "Invalid function '", "'").filter(|name| is_window_function(name)) {
@@ -245,9 +246,11 @@ fn operands(text: &str) -> Option<SqlError> {
         return Some(SqlError::mismatch(format!("argument of NOT must be type boolean, not type {found}")));
     }
     if let Some((_, found)) = text.split_once("Cannot create filter with non-boolean predicate ")
-        && let Some((_, found)) = found.split_once("' returning ")
+        && let Some((predicate, found)) = found.split_once("' returning ")
     {
-        let found = sql_name(found.trim());
+        let literal = predicate.split_once("Int64(").and_then(|(_, number)| number.trim_end_matches(')').parse().ok());
+        let is_integer = literal.is_some_and(|number: i64| i32::try_from(number).is_ok());
+        let found = if is_integer { "integer".to_owned() } else { sql_name(found.trim()) };
         return Some(SqlError::mismatch(format!("argument of WHERE must be type boolean, not type {found}")));
     }
     if text.contains("Unary operator '-' only supports") {

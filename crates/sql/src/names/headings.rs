@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
 };
 use engine::DataType;
 
@@ -108,6 +108,7 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
     let word = |name: &str| Some((name.to_owned(), Origin::Word));
     let from_word = |expr: &Expr| named_by(expr).filter(|(_, origin)| *origin == Origin::Word);
     match expr {
+        Expr::BinaryOp { op: BinaryOperator::Overlaps, .. } => Some(("overlaps".to_owned(), Origin::Word)),
         Expr::Identifier(ident) => word(shown(&fold(ident))),
         Expr::CompoundIdentifier(parts) => word(shown(&fold(parts.last()?))),
         Expr::Function(function) if gives_text(function) => match &function.args {

@@ -10,6 +10,7 @@ pub(crate) mod made_names;
 pub(crate) mod made_types;
 pub(crate) mod moment;
 pub(crate) mod origin;
+mod planner_messages;
 pub(crate) mod schemas;
 pub(crate) mod tables;
 

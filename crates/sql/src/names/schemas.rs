@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use engine::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name};
 
+use crate::error::SqlError;
+use crate::interrupt::made_types;
 use crate::names::tables::Tables;
 use crate::syntax::identifiers::quoted;
 
@@ -89,6 +91,17 @@ pub(crate) fn shown(text: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+/// An error for people: that of a domain names its schema, unless the statement finds the domain without.
+pub(crate) fn shown_error(error: SqlError) -> SqlError {
+    let domain =
+        error.about.as_ref().and_then(|about| Some(name_in_schema(&about.schema, about.data_type.as_deref()?)));
+    let message = match domain {
+        Some(known) if !made_types::is_found(&known) => error.message.replace(&known, &engine::shown_name(&known)),
+        _ => error.message.clone(),
+    };
+    SqlError { message, ..error }.shown(shown)
 }
 
 /// Whether schemas are that of tables without one alone.

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
+use crate::parsing::copy_forced::{self, ForcedColumns};
 use crate::parsing::words;
 use crate::syntax::source::Source;
 
@@ -59,6 +60,8 @@ pub(crate) struct CopyOptions {
     pub(crate) escape: Option<u8>,
     pub(crate) ignores_errors: bool,
     pub(crate) reject_limit: Option<u64>,
+    /// What is said of single columns.
+    pub(crate) forced: ForcedColumns,
     /// An option that only CSV has.
     pub(crate) needs_csv: Option<&'static str>,
 }
@@ -84,6 +87,7 @@ impl CopyStatement {
                 return Err(SqlError::new("22023", message).hint("Add (FORMAT csv) or (FORMAT parquet)."));
             }
         };
+        self.options.forced.check(format == Format::Csv, self.is_from)?;
         match self.options.needs_csv {
             Some(option) if format == Format::Binary => Err(not_in_binary(option)),
             Some("DELIMITER" | "NULL" | "HEADER") if format == Format::Text => Ok(format),
@@ -212,6 +216,10 @@ impl Reader<'_, '_> {
         let at = self.source.start(token.span);
         let Token::Word(word) = &token.token else { return Err(unexpected(&token, self.source)) };
         let name = word.value.to_ascii_lowercase();
+        if let Some(forced) = self.options.forced.named(&name) {
+            *forced = copy_forced::within_parentheses(self.parser, self.source)?;
+            return Ok(());
+        }
         let value = match self.parser.peek_token().token {
             Token::Comma | Token::RParen | Token::EOF => None,
             _ => Some(self.value()?),
@@ -239,7 +247,14 @@ impl Reader<'_, '_> {
         let value = match name.as_str() {
             "csv" | "parquet" | "binary" | "header" => None,
             "delimiter" | "null" | "quote" | "escape" | "encoding" => Some(()),
-            "force" => return Err(SqlError::unsupported("FORCE of COPY").at(self.source.start(token.span))),
+            "force" => {
+                self.parser.next_token();
+                let (name, columns) = copy_forced::legacy(self.parser, self.source)?;
+                if let Some(forced) = self.options.forced.named(name) {
+                    *forced = columns;
+                }
+                return Ok(true);
+            }
             _ => return Ok(false),
         };
         self.parser.next_token();
@@ -302,7 +317,7 @@ impl Reader<'_, '_> {
             "freeze" => {
                 let _ = header(value.as_deref())?;
             }
-            "force_quote" | "force_not_null" | "force_null" | "default" | "log_verbosity" | "oids" => {
+            "default" | "log_verbosity" | "oids" => {
                 return Err(SqlError::unsupported(format!("COPY option {}", name.to_uppercase())));
             }
             other => return Err(SqlError::syntax(format!("option \"{other}\" not recognized"))),

@@ -5,6 +5,7 @@ pub(crate) mod alter_database;
 pub(crate) mod alter_index;
 pub(crate) mod comment_statement;
 pub(crate) mod control;
+mod copy_forced;
 pub(crate) mod copy_options;
 pub(crate) mod cursor_statement;
 pub(crate) mod do_block;

@@ -232,8 +232,9 @@ fn write_out(cte: &mut Cte) -> Result<()> {
     let SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } = cte.query.body.as_mut() else {
         return Err(SqlError::syntax("WITH query is not recursive"));
     };
-    let (SetExpr::Select(first), SetExpr::Select(next)) = (left.as_ref(), right.as_mut()) else {
-        let side = if matches!(left.as_ref(), SetExpr::Select(_)) { "right" } else { "left" };
+    let is_left = matches!(left.as_ref(), SetExpr::Select(_) | SetExpr::Values(_));
+    let (true, SetExpr::Select(next)) = (is_left, right.as_mut()) else {
+        let side = if is_left { "right" } else { "left" };
         let message = format!("with a SEARCH or CYCLE clause, the {side} side of the UNION must be a SELECT");
         return Err(SqlError::new("0A000", message));
     };
@@ -244,7 +245,14 @@ fn write_out(cte: &mut Cte) -> Result<()> {
             SelectItem::ExprWithAlias { alias, .. } => Some(quoted(&fold(alias))),
             _ => None,
         };
-        let named: Option<Vec<String>> = first.projection.iter().map(name).collect();
+        let named: Option<Vec<String>> = match left.as_ref() {
+            SetExpr::Select(first) => first.projection.iter().map(name).collect(),
+            SetExpr::Values(values) => {
+                let width = values.rows.first().map_or(0, |row| row.len());
+                Some((1..=width).map(|at| quoted(&format!("column{at}"))).collect())
+            }
+            _ => None,
+        };
         let unnamed = || SqlError::unsupported("SEARCH or CYCLE of a query whose columns have no names");
         columns = named.ok_or_else(|| unnamed().hint("Name the columns behind the name of the query."))?;
     }

@@ -1,8 +1,11 @@
-//! What of `public` the search path does not find, and how texts name it then: with its schema.
+//! What of `public` the search path does not find, and how texts name it then: with its schema. What it finds of other schemas is named
+//! without.
 //!
 //! `pg_dump` asks with an empty path, so that what it writes means the same whatever the path is that reads it. Functions are told by their
 //! names and how many arguments they take.
 use std::collections::{BTreeMap, BTreeSet};
+
+use engine::name_in_schema;
 
 use super::mentions::{Mention, Named, of_expression, of_query};
 use crate::names::schemas::{schema_of, spelled};
@@ -17,13 +20,16 @@ pub(super) struct Hidden {
     /// With the least and the most arguments of each.
     pub(super) functions: BTreeMap<String, Vec<[usize; 2]>>,
     pub(super) types: BTreeSet<String>,
+    /// What the path finds of other schemas, by the names of the catalog: relations and types.
+    pub(super) found: BTreeSet<String>,
     /// Whether the path has no `public`: then what extensions bring is hidden, too.
     pub(super) is_whole: bool,
 }
 
 impl Hidden {
     fn is_empty(&self) -> bool {
-        !self.is_whole && self.relations.is_empty() && self.functions.is_empty() && self.types.is_empty()
+        let is_bare = self.relations.is_empty() && self.functions.is_empty() && self.types.is_empty();
+        !self.is_whole && is_bare && self.found.is_empty()
     }
 
     fn hides(&self, mention: &Mention) -> bool {
@@ -38,17 +44,31 @@ impl Hidden {
         }
     }
 
+    /// Whether the path finds what a text calls with its schema.
+    fn finds(&self, mention: &Mention) -> bool {
+        let Mention { named: Named::Relation | Named::Type, schema: Some(schema), name, .. } = mention else {
+            return false;
+        };
+        self.found.contains(&name_in_schema(schema, name))
+    }
+
     fn with_schemas(&self, text: String, mentions: impl Fn(&str) -> Vec<Mention>) -> String {
         if self.is_empty() {
             return text;
         }
-        let found = mentions(&text).into_iter().filter(|mention| self.hides(mention));
-        let mut places: Vec<usize> = found.map(|mention| mention.start).collect();
-        places.sort_unstable();
-        places.dedup();
+        let edit = |mention: Mention| match () {
+            () if self.hides(&mention) => Some((mention.start..mention.start, "public.")),
+            () if self.finds(&mention) => Some((mention.whole..mention.start, "")),
+            () => None,
+        };
+        let mut edits: Vec<_> = mentions(&text).into_iter().filter_map(edit).collect();
+        edits.sort_by_key(|(part, _)| part.start);
+        edits.dedup();
         let mut text = text;
-        for place in places.into_iter().rev().filter(|place| *place <= text.len()).collect::<Vec<_>>() {
-            text.insert_str(place, "public.");
+        for (part, instead) in edits.into_iter().rev() {
+            if text.get(part.clone()).is_some() {
+                text.replace_range(part, instead);
+            }
         }
         text
     }

@@ -12,7 +12,7 @@ use engine::schema_and_name;
 
 use crate::names::name_in_text;
 use crate::parsing::parse::{Places, parse_query};
-use crate::syntax::identifiers::{fold, last_part};
+use crate::syntax::identifiers::{fold, last_part, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
 use crate::syntax::with_scope::WithScope;
@@ -33,6 +33,8 @@ pub(super) struct Mention {
     /// The schema, if the text says it.
     pub(super) schema: Option<String>,
     pub(super) name: String,
+    /// The byte at which the schema begins, or the name where the text says none.
+    pub(super) whole: usize,
     /// The byte at which the name begins.
     pub(super) start: usize,
 }
@@ -52,7 +54,8 @@ pub(super) fn of_query(text: &str) -> Vec<Mention> {
 /// The names in an expression.
 pub(super) fn of_expression(text: &str) -> Vec<Mention> {
     let found = of_query(&format!("{SELECT}{text}")).into_iter();
-    found.map(|mention| Mention { start: mention.start.saturating_sub(SELECT.len()), ..mention }).collect()
+    let moved = |place: usize| place.saturating_sub(SELECT.len());
+    found.map(|mention| Mention { whole: moved(mention.whole), start: moved(mention.start), ..mention }).collect()
 }
 
 struct Mentions<'a> {
@@ -69,8 +72,9 @@ impl Mentions<'_> {
             [schema, name] => (Some(fold(schema)), name),
             _ => return,
         };
-        if let Some(start) = self.source.offset(name.span.start) {
-            self.found.push(Mention { named, schema, name: fold(name), start });
+        let first = parts.first().and_then(|first| self.source.offset(first.span.start));
+        if let (Some(whole), Some(start)) = (first, self.source.offset(name.span.start)) {
+            self.found.push(Mention { named, schema, name: fold(name), whole, start });
         }
     }
 
@@ -81,7 +85,9 @@ impl Mentions<'_> {
         let (schema, name) = schema_and_name(&key);
         // One without a schema is of `public`; so is one that says so.
         let schema = (text.contains('.')).then(|| schema.to_owned());
-        self.found.push(Mention { named: Named::Relation, schema, name: name.to_owned(), start: start + 1 });
+        let whole = start + 1;
+        let start = whole + schema.as_ref().map_or(0, |schema| quoted(schema).len() + 1);
+        self.found.push(Mention { named: Named::Relation, schema, name: name.to_owned(), whole, start });
     }
 
     fn add_type(&mut self, data_type: &SqlType) {

@@ -384,10 +384,10 @@ fn is_public(key: &str) -> bool {
 fn hidden_of(objects: &Objects) -> Hidden {
     let visible = objects.visible();
     let relations = objects.names().filter(|(key, oid)| is_public(key) && !visible.contains(oid));
-    let found = |name: &str| objects.path().names(name).next().is_some_and(|first| is_public(&first));
+    let is_first = |name: &str| objects.path().names(name).next().is_some_and(|first| is_public(&first));
     let mut functions: BTreeMap<String, Vec<[usize; 2]>> = BTreeMap::new();
     for object in objects.functions.iter().filter(|object| object.function.schema == PUBLIC_SCHEMA) {
-        if !found(&object.function.name) {
+        if !is_first(&object.function.name) {
             functions.entry(object.function.name.clone()).or_default().push(object.function.arguments_taken());
         }
     }
@@ -400,7 +400,10 @@ fn hidden_of(objects: &Objects) -> Hidden {
         types.extend(extended.map(|known| known.name.to_owned()));
     }
     let relations = relations.map(|(key, _)| local(key).to_owned()).collect();
-    Hidden { relations, functions, types, is_whole }
+    let of_others = objects.names().filter(|(key, oid)| !is_public(key) && visible.contains(oid)).map(|(key, _)| key);
+    let other_types = objects.types.iter().map(|(key, _)| &**key).filter(|key| !is_public(key));
+    let found = of_others.chain(other_types.filter(|key| objects.is_found_type(key))).map(str::to_owned).collect();
+    Hidden { found, relations, functions, types, is_whole }
 }
 
 impl TableObject {

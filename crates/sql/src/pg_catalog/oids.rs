@@ -284,7 +284,7 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
         return format!("{}[]", format_type(item.number.into(), modifier));
     }
     if let Some(made) = pg_types::made_type(number) {
-        return pg_types::shown_name(made);
+        return pg_types::kept_name(made);
     }
     if let Some((_, name)) = ANY.iter().find(|(any, _)| *any == number) {
         return (*name).to_owned();

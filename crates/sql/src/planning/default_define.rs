@@ -39,13 +39,14 @@ pub(crate) fn define(
         return of_literal(literal, expr, column).map_err(|error| error.at(at));
     }
     for name in sequences_named(expr) {
-        view.tables.find(&name).map_err(|error| SqlError::from(error).at(at))?;
+        view.tables.find(&view.tables.resolved(name)).map_err(|error| SqlError::from(error).at(at))?;
     }
+    let tables = view.tables.clone();
     // Other sessions, which fill the column too, do not have the functions of this one's program.
     let view = View { user_functions: UserFunctions::default(), ..view };
     check_type(planner, view, expr, column, source)?;
     let mut expr = expr.clone();
-    let _ = expr.walk_mut(&mut WithSequences { renamed: None });
+    let _ = expr.walk_mut(&mut WithSequences { named: &|name| tables.resolved(name) });
     let text = written(&expr, &[], Style::Kept);
     // It is read again by each statement that leaves the column out.
     let is_read_again = parsed(&text).is_ok_and(|again| written(&again, &[], Style::Kept) == text);

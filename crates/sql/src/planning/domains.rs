@@ -22,6 +22,7 @@ use types::DataType;
 
 use crate::access::index_expressions::compiled::CompiledExpression;
 use crate::error::{DOMAIN_RULE, Result, SqlError, of_domain};
+use crate::names::schemas::shown_error;
 use crate::syntax::walk::WalkMut;
 use crate::values::literals::field_of;
 use crate::values::types::{domain_of, sql_type};
@@ -150,7 +151,7 @@ impl InDomain {
     fn broken(&self, constraint: &str) -> DataFusionError {
         let rule = format!("{DOMAIN_RULE}{DOMAIN_RULE}{}{DOMAIN_RULE}{constraint}", self.domain);
         let error = of_domain(&rule).unwrap_or_else(|| SqlError::new("23514", "a value is not of its domain"));
-        DataFusionError::External(Box::new(error))
+        DataFusionError::External(Box::new(shown_error(error)))
     }
 
     fn check(&self, values: &ArrayRef) -> PlanResult<()> {

@@ -62,22 +62,24 @@ pub struct Notice {
     pub sqlstate: &'static str,
     /// The text.
     pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
 }
 
 impl Notice {
     /// One of what there is already, which is passed over.
     pub(crate) fn skipping(sqlstate: &'static str, message: impl std::fmt::Display) -> Notice {
-        Notice { severity: Severity::Notice, sqlstate, message: format!("{message}, skipping") }
+        Notice { severity: Severity::Notice, sqlstate, message: format!("{message}, skipping"), detail: None }
     }
 
     pub(crate) fn warning(sqlstate: &'static str, message: impl Into<String>) -> Notice {
-        Notice { severity: Severity::Warning, sqlstate, message: message.into() }
+        Notice { severity: Severity::Warning, sqlstate, message: message.into(), detail: None }
     }
 }
 
 impl From<String> for Notice {
     fn from(message: String) -> Notice {
-        Notice { severity: Severity::Notice, sqlstate: "00000", message }
+        Notice { severity: Severity::Notice, sqlstate: "00000", message, detail: None }
     }
 }
 
@@ -96,7 +98,8 @@ impl Outcome {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        self.detail.as_ref().map_or(Ok(()), |detail| write!(f, "\nDETAIL:  {detail}"))
     }
 }
 

@@ -10,10 +10,13 @@ use engine::{ReadView, ScanOptions, Schema, Table, TableSettings};
 
 use crate::error::{Result, SqlError};
 use crate::names::find_column;
+use crate::names::schemas::local;
+use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
 use crate::statements::ddl::Key;
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::foreign_keys;
 use crate::syntax::source::Source;
 use crate::values::stored::{rows_as_queried, rows_as_stored};
@@ -41,6 +44,7 @@ pub(crate) fn add(
 
 /// Drops the primary key of a table, which the statement has for itself; its columns go on taking no NULL.
 pub(crate) fn drop_key(
+    session: &Session,
     write: &mut Write<'_>,
     (table, name): (&Table, &str),
     cascade: bool,
@@ -50,13 +54,14 @@ pub(crate) fn drop_key(
         return Err(SqlError::unsupported(format!("array table \"{name}\" without a primary key")));
     }
     write.transaction.lock_table(name)?;
-    let dependents = foreign_keys::of_primary_key(write.transaction, table, name)?;
-    let what = format!("constraint {} on table {name}", write.transaction.settings(table).name_of_key(name));
-    let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+    let key = local(&write.transaction.settings(table).name_of_key(name)).to_owned();
+    let dependents = Dependents::of(write.transaction, session, &[Object::Constraint(name.to_owned(), key)])?;
+    let command = dependents.tell(cascade, command)?;
+    dependents.drop_along(write.transaction)?;
     let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
     let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
     replace(write, (table, name), without_key, None)?;
-    Ok(notice.into_iter().fold(command, Command::with_notice))
+    Ok(command)
 }
 
 /// Puts a table with another key, and all that there is beside it, in the place of one.

@@ -14,10 +14,10 @@ use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
     ObjectName,
 };
-use engine::{Column, ColumnDefault, DomainDefinition, Schema, Table, TableSettings};
+use engine::{Check, Column, ColumnDefault, ColumnDomain, DomainDefinition, Schema, Table, TableSettings};
 
 use crate::access::index_expressions::text::parsed;
-use crate::error::{Result, SqlError};
+use crate::error::{DOMAIN_RULE, Result, SqlError};
 use crate::names::{find_column, fold, table_name};
 use crate::planning::default_define::define;
 use crate::semantics::spelling::collations;
@@ -29,8 +29,9 @@ use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{Pass, altered, renamed_in};
 use crate::statements::checks::{check_rows, names_of};
 use crate::statements::columns::{self, NewColumn};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::index_columns::{self, Moved};
-use crate::statements::sequence_users::{self, Dropped};
+use crate::statements::sequence_users;
 use crate::statements::table_rows::{KeptColumn, Rows};
 use crate::statements::{
     alter_constraint, domain_rules, foreign_keys, generated, held_types, kept_constraints, view_columns,
@@ -38,7 +39,7 @@ use crate::statements::{
 use crate::syntax::alter_tokens;
 use crate::syntax::source::Source;
 use crate::values::long_name;
-use crate::values::types::column_type;
+use crate::values::types::{column_type, domain_of};
 
 /// What a statement does with the columns of a table.
 #[derive(Clone)]
@@ -194,7 +195,9 @@ impl<'a> NewTable<'a> {
             source,
             old: old.clone(),
             settings: TableSettings::default(),
-            kept: columns.map(|(from, column)| KeptColumn { column, from, using: None, is_retyped: false }).collect(),
+            kept: columns
+                .map(|(from, column)| KeptColumn { column, from, using: None, is_retyped: false, domain: None })
+                .collect(),
             added: Vec::new(),
             sequences: Vec::new(),
             dropped: Vec::new(),
@@ -235,10 +238,20 @@ impl<'a> NewTable<'a> {
                     self.command.notices.push(notice.into());
                     return Ok(());
                 }
-                self.take_readers_away(write, &name, *cascade)?;
                 let at = self.place(column)?;
+                let dropped = [Object::Column(self.old.name().to_owned(), name)];
+                let dependents = Dependents::of(write.transaction, self.session, &dropped)?;
                 let command = std::mem::replace(&mut self.command, Command::new(""));
-                self.command = self.release(write, at, *cascade, command)?;
+                self.command = dependents.tell(*cascade, command)?;
+                dependents.drop_along(write.transaction)?;
+                for (_, reader) in dependents.columns() {
+                    if let Some(at) = self.kept.iter().position(|kept| kept.column.name == reader) {
+                        self.release(write, at)?;
+                        self.dropped.push(self.kept.remove(at).from);
+                    }
+                }
+                let at = self.place(column).unwrap_or(at);
+                self.release(write, at)?;
                 self.dropped.push(self.kept.remove(at).from);
                 Ok(())
             }
@@ -259,45 +272,18 @@ impl<'a> NewTable<'a> {
         }
     }
 
-    /// Takes the generated columns away that read a column which goes, or refuses that.
-    fn take_readers_away(&mut self, write: &mut Write<'_>, name: &str, cascade: bool) -> Result<()> {
-        let Some(from) = self.old.schema().position(name) else { return Ok(()) };
-        let defaults = write.transaction.settings(&self.old).defaults;
-        for reader in generated::readers_of(&self.old, &defaults, from)? {
-            let Some(at) = self.kept.iter().position(|kept| kept.from == reader) else { continue };
-            let (table, reader_name) = (self.name().to_owned(), self.kept[at].column.name.clone());
-            if !cascade {
-                let what = format!("column {name} of table {table}");
-                let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
-                let error = error.detail(format!("column {reader_name} of table {table} depends on {what}"));
-                return Err(error.hint("Use DROP ... CASCADE to drop the dependent objects too."));
-            }
-            self.command.notices.push(format!("drop cascades to column {reader_name} of table {table}").into());
-            let command = std::mem::replace(&mut self.command, Command::new(""));
-            self.command = self.release(write, at, true, command)?;
-            self.dropped.push(self.kept.remove(at).from);
-        }
-        Ok(())
-    }
-
-    /// Takes leave of a column: of the views that read it, and of the sequences that belong to it.
-    fn release(&mut self, write: &mut Write<'_>, at: usize, cascade: bool, command: Command) -> Result<Command> {
+    /// Takes leave of a column: of its constraints, and of the sequences that belong to it.
+    fn release(&mut self, write: &mut Write<'_>, at: usize) -> Result<()> {
         let from = self.kept[at].from;
-        let command = view_columns::release(write.transaction, &self.old, from, cascade, command)?;
-        let command = kept_constraints::release(write.transaction, &self.old, from, cascade, command)?;
+        kept_constraints::release(write.transaction, &self.old, from)?;
         let column = &self.old.schema().columns()[from].name;
         comments::rename_column(write.transaction, self.old.name(), column, None)?;
         let defaults = write.transaction.settings(&self.old).defaults;
         let owned = defaults.into_iter().filter(|default| default.column == from).flat_map(|default| default.sequences);
         let owned: Vec<String> = owned.collect();
-        if owned.is_empty() {
-            return Ok(command);
-        }
-        let shown = format!("{} of table {}", self.kept[at].column.name, self.name());
-        let what = Dropped { kind: "column", name: &shown, cascade };
-        let command = sequence_users::release(write.transaction, &what, &owned, &[self.name().to_owned()], command)?;
+        sequence_users::forget(write.transaction, &owned)?;
         self.sequences.extend(owned);
-        Ok(command)
+        Ok(())
     }
 
     fn check_may_take_null(&self, write: &Write<'_>, at: usize) -> Result<()> {
@@ -318,7 +304,11 @@ impl<'a> NewTable<'a> {
     fn change_type(&mut self, change: &Change<'a>) -> Result<()> {
         let Change::Type { column, data_type, using } = change else { return Ok(()) };
         let at = self.place(column)?;
-        let (data_type, notice) = column_type(data_type).map_err(|error| error.at(self.source.start(column.span)))?;
+        let domain = domain_of(data_type);
+        let (data_type, notice) = match &domain {
+            Some((_, domain)) => (domain.base, None),
+            None => column_type(data_type).map_err(|error| error.at(self.source.start(column.span)))?,
+        };
         if let Some(notice) = notice {
             self.command.notices.push(format!("column \"{}\": {notice}", fold(column)).into());
         }
@@ -331,7 +321,7 @@ impl<'a> NewTable<'a> {
         };
         let kept = &mut self.kept[at];
         (kept.column.data_type, kept.using, kept.is_retyped) = (data_type, using, true);
-        kept.column.collation = collation;
+        (kept.column.collation, kept.domain) = (collation, domain);
         let from = kept.from;
         let identity = |default: &ColumnDefault| default.column == from && default.identity.is_some();
         let is_identity = self.settings.defaults.iter().any(identity);
@@ -396,9 +386,20 @@ impl<'a> NewTable<'a> {
     /// What fills the columns that are kept, by their new places.
     fn kept_defaults(&self, write: &mut Write<'_>) -> Result<Vec<ColumnDefault>> {
         let mut defaults = Vec::new();
-        for (at, KeptColumn { column, from, is_retyped, .. }) in self.kept.iter().enumerate() {
-            let Some(default) = self.settings.defaults.iter().find(|default| default.column == *from) else { continue };
-            let mut default = ColumnDefault { column: at, ..default.clone() };
+        for (at, KeptColumn { column, from, is_retyped, domain, .. }) in self.kept.iter().enumerate() {
+            let default = self.settings.defaults.iter().find(|default| default.column == *from).cloned();
+            if default.is_none() && domain.is_none() {
+                continue;
+            }
+            let mut default = ColumnDefault { column: at, ..default.unwrap_or_default() };
+            if *is_retyped {
+                // A default of the domain that it was of goes with that.
+                default.expression = default.expression.filter(|_| !default.domain.is_some_and(|domain| domain.fills));
+                let fills = default.expression.is_none();
+                default.domain = domain.as_ref().map(|(name, _)| ColumnDomain { name: name.clone(), fills });
+                let of_domain = domain.as_ref().and_then(|(_, domain)| domain.default.clone());
+                default.expression = default.expression.or(of_domain);
+            }
             if default.is_generated {
                 default.expression = self.moved_generation(default.expression.as_deref().unwrap_or_default())?;
                 defaults.push(default);
@@ -461,7 +462,11 @@ impl<'a> NewTable<'a> {
         let generations = self.added_generations(&defaults)?;
         defaults.extend(generations);
         // The rows that are there are not looked at again.
-        let constraints = write.transaction.take_constraints(&name)?;
+        let mut constraints = write.transaction.take_constraints(&name)?;
+        let is_of_domain = |check: &Check, from: usize| check.name.starts_with(DOMAIN_RULE) && check.columns == [from];
+        for kept in self.kept.iter().filter(|kept| kept.is_retyped) {
+            constraints.checks.retain(|check| !is_of_domain(check, kept.from));
+        }
         let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
         held_types::hold(write.transaction, self.schema()?.columns(), &settings.defaults)?;
         let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
@@ -478,6 +483,11 @@ impl<'a> NewTable<'a> {
         given.foreign_keys.iter().try_for_each(|key| generated::check_key(&new, &given.defaults, key))?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
             unique.create(write.transaction, &new, self.source)?;
+        }
+        for (at, kept) in self.kept.iter().enumerate() {
+            if let Some(domain) = &kept.domain {
+                self.rule_by_domain(write, &new, at, domain)?;
+            }
         }
         for (at, column) in self.added.iter().enumerate() {
             if let Some(domain) = &column.domain {

@@ -19,6 +19,7 @@ use crate::state::outcome::Command;
 use crate::statements::add_key;
 use crate::statements::altered::Pass;
 use crate::statements::checks::{AskedCheck, Names, check_rows, names_of, rename_key};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
 use crate::statements::indexes::{self, Unique};
@@ -128,14 +129,23 @@ pub(crate) fn apply(
         Change::AddForeignKey(asked, not_valid) => {
             add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
         }
-        Change::AddUnique(unique) => Unique::of_table(unique, source)?.create(write.transaction, table, source)?,
+        Change::AddUnique(unique) => {
+            if let Some(given) = unique.name.as_ref().map(fold) {
+                let settings = write.transaction.settings(table);
+                let mut names = settings.checks.iter().map(|check| &check.name);
+                if names.any(|name| *name == given) || settings.foreign_keys.iter().any(|key| key.name == given) {
+                    Names::of(write.transaction, table, name).take(given)?;
+                }
+            }
+            Unique::of_table(unique, source)?.create(write.transaction, table, source)?;
+        }
         Change::UseIndex(asked) => return use_index(write, (table, name), asked, command, source),
         Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
         Change::Defer(constraint, deferral) => defer(write, (table, name), (constraint, *deferral), source)?,
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {
             return match found(write, (table, name), constraint, source) {
-                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command),
+                Ok(found) => drop_found(session, write, (table, name), found, (constraint, *cascade), command),
                 Err(error) if *if_exists && error.sqlstate == "42704" => {
                     Ok(command.with_notice(format!("{}, skipping", error.message)))
                 }
@@ -320,11 +330,18 @@ fn rename(
             let index = write.transaction.index(&beside(name, &from))?.1;
             indexes::rename(write.transaction, name, index.definition(), beside(name, &to_name))
         }
-        Found::Key => rename_key(write.transaction, name, to_name),
+        Found::Key => {
+            let (index, taken) = (beside(name, &to_name), format!("relation \"{to_name}\" already exists"));
+            if write.transaction.table(&index).is_ok() || write.transaction.index(&index).is_ok() {
+                return Err(SqlError::new("42P07", taken));
+            }
+            rename_key(write.transaction, name, to_name)
+        }
     }
 }
 
 fn drop_found(
+    session: &Session,
     write: &mut Write<'_>,
     (table, name): (&Table, &str),
     found: Found,
@@ -344,13 +361,14 @@ fn drop_found(
         }
         Found::Unique => {
             let index = beside(name, &fold(constraint));
-            let dependents = foreign_keys::of_index(write.transaction, &index)?;
-            let what = format!("constraint {index} on table {name}");
-            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+            let dropped = [Object::Constraint(name.to_owned(), fold(constraint))];
+            let dependents = Dependents::of(write.transaction, session, &dropped)?;
+            let command = dependents.tell(cascade, command)?;
+            dependents.drop_along(write.transaction)?;
             write.transaction.drop_index(&index)?;
-            return Ok(notice.into_iter().fold(command, Command::with_notice));
+            return Ok(command);
         }
-        Found::Key => return add_key::drop_key(write, (table, name), cascade, command),
+        Found::Key => return add_key::drop_key(session, write, (table, name), cascade, command),
     }
     Ok(command)
 }

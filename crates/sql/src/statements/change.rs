@@ -3,6 +3,7 @@
 //! Under READ COMMITTED a row may have been changed by others between the two. It is locked then, and the same query is run
 //! again as of now, over nothing but such rows: those that still qualify are changed, to values worked out anew, and the
 //! others are left alone, as by PostgreSQL's EvalPlanQual. Rows that were not found at first never join in.
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ use crate::statements::changed_rows::{NamedRows, columns_of, joined, rows_change
 use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
 use crate::statements::view_target::{self, Through, ViewTarget};
-use crate::statements::{constants, generated, identity};
+use crate::statements::{constants, generated, identity, set_row};
 use crate::syntax::cursor_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::subscript_tokens::PART;
@@ -217,6 +218,7 @@ pub(crate) fn read_assignments(
     let mut sets: Vec<Set> = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         for (name, expr) in pairs(assignment)? {
+            let expr = expr.as_ref();
             let at = position(name, source);
             let name = column_name(name, source)?;
             let (name, is_part) = name.strip_suffix(PART).map_or((&*name, false), |name| (name, true));
@@ -261,17 +263,12 @@ fn null() -> datafusion::sql::sqlparser::ast::ValueWithSpan {
     datafusion::sql::sqlparser::ast::Value::Null.with_empty_span()
 }
 
-fn pairs(assignment: &Assignment) -> Result<Vec<(&ObjectName, &Expr)>> {
-    match (&assignment.target, &assignment.value) {
-        (AssignmentTarget::ColumnName(name), expr) => Ok(vec![(name, expr)]),
-        (AssignmentTarget::Tuple(names), Expr::Tuple(exprs)) if names.len() == exprs.len() => {
-            Ok(names.iter().zip(exprs).collect())
+fn pairs(assignment: &Assignment) -> Result<Vec<(&ObjectName, Cow<'_, Expr>)>> {
+    match &assignment.target {
+        AssignmentTarget::ColumnName(name) => Ok(vec![(name, Cow::Borrowed(&assignment.value))]),
+        AssignmentTarget::Tuple(names) => {
+            Ok(names.iter().zip(set_row::values(names.len(), &assignment.value)?).collect())
         }
-        (AssignmentTarget::Tuple(names), Expr::Nested(expr)) if names.len() == 1 => Ok(vec![(&names[0], expr)]),
-        (AssignmentTarget::Tuple(_), Expr::Tuple(_) | Expr::Nested(_)) => {
-            Err(SqlError::syntax("number of columns does not match number of values"))
-        }
-        (AssignmentTarget::Tuple(_), _) => Err(SqlError::unsupported("a subquery for several columns of SET")),
     }
 }
 

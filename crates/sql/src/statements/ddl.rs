@@ -15,11 +15,11 @@ use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{AskedCheck, Names, table_of_key};
 use crate::statements::columns::{self, NewColumn, key_deferral};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
-use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{domain_rules, function_users, generated, held_types, schemas, view_users, wrong_kind};
+use crate::statements::{domain_rules, generated, held_types, schemas, sequence_users, wrong_kind};
 use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::source::Source;
 
@@ -339,50 +339,46 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
             }
         }
         found.dedup();
-        drop_found(write.transaction, session, found, (*cascade, *purge), command)
+        drop_found(session, write.transaction, found, (*cascade, *purge), command)
     })
 }
 
 /// Drops tables that are there, each with where it is named, and what depends on them or belongs to them.
-pub(crate) fn drop_found(
-    transaction: &mut Transaction,
+fn drop_found(
     session: &Session,
+    transaction: &mut Transaction,
     found: Vec<(String, Option<usize>)>,
     (cascade, purge): (bool, bool),
-    mut command: Command,
+    command: Command,
 ) -> Result<Command> {
-    let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
-    let what = match &tables[..] {
-        [table] => format!("table {table}"),
-        _ => foreign_keys::SEVERAL.to_owned(),
-    };
-    let mut dependents = Vec::new();
-    for table in &tables {
-        dependents.extend(foreign_keys::of_table(transaction, table, &tables)?);
-    }
-    let notice = foreign_keys::release(transaction, &dependents, &what, cascade)?;
-    command = notice.into_iter().fold(command, Command::with_notice);
+    let objects: Vec<Object> = found.iter().map(|(table, _)| Object::Relation(table.clone())).collect();
+    let dependents = Dependents::of(transaction, session, &objects)?;
+    let command = dependents.tell(cascade, command)?;
+    dependents.drop_along(transaction)?;
+    drop_tables(transaction, &found, purge)?;
+    Ok(command)
+}
+
+/// Drops tables, each with where it is named, on which nothing depends any more, and the sequences that belong to them.
+pub(crate) fn drop_tables(
+    transaction: &mut Transaction,
+    tables: &[(String, Option<usize>)],
+    purge: bool,
+) -> Result<()> {
     // Those that go together may refer to each other.
-    for table in &tables {
+    for (table, _) in tables {
         if !transaction.settings(&transaction.table(table)?).foreign_keys.is_empty() {
             transaction.set_foreign_keys(table, Vec::new())?;
         }
     }
-    let what = view_users::Dropped { kind: "table", names: &tables, cascade };
-    command = function_users::release_rows(transaction, session, &what, command)?;
-    command = view_users::release(transaction, &what, command)?;
-    for (table, position) in found {
-        let sequences = sequence_users::owned_by(transaction, &table)?;
-        let what = Dropped { kind: "table", name: &table, cascade };
-        if !sequences.is_empty() {
-            command = sequence_users::release(transaction, &what, &sequences, &tables, command)?;
-        }
-        let purged = if purge { transaction.set_retention(&table, Retention::None) } else { Ok(()) };
-        let dropped = purged.and_then(|()| transaction.drop_table(&table));
-        dropped.map_err(|error| SqlError::from(error).at(position))?;
-        sequences.iter().try_for_each(|sequence| transaction.drop_sequence(sequence))?;
+    let mut sequences = Vec::new();
+    for (table, position) in tables {
+        sequences.extend(sequence_users::owned_by(transaction, table)?);
+        let purged = if purge { transaction.set_retention(table, Retention::None) } else { Ok(()) };
+        let dropped = purged.and_then(|()| transaction.drop_table(table));
+        dropped.map_err(|error| SqlError::from(error).at(*position))?;
     }
-    Ok(command)
+    Ok(sequences.iter().try_for_each(|sequence| transaction.drop_sequence(sequence))?)
 }
 
 /// Has the sequences that belong to a table begin again.

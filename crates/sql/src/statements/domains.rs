@@ -91,14 +91,14 @@ fn drop(
     source: &Source,
 ) -> Result<Command> {
     session.write("DROP DOMAIN", |session, write| {
-        let mut command = Command::new("DROP DOMAIN");
+        let (mut command, mut dropped) = (Command::new("DROP DOMAIN"), Vec::with_capacity(names.len()));
         for name in names {
             match made_types::find(write.transaction, session, name, source)? {
                 Some((known, TypeDefinition::Enum(_))) => {
                     let message = format!("\"{}\" is not a domain", schema_and_name(&known).1);
                     return Err(SqlError::new("42809", message).at(position(name, source)));
                 }
-                Some(found) => command = made_types::drop_one(session, write, &found, cascade, command, source)?,
+                Some(found) => dropped.push(found),
                 None if if_exists => {
                     let missing = made_types::not_there(name, source).message;
                     command = command.with_notice(format!("{missing}, skipping"));
@@ -106,6 +106,6 @@ fn drop(
                 None => return Err(made_types::not_there(name, source)),
             }
         }
-        Ok(command)
+        made_types::drop_found(session, write, dropped, cascade, command, source)
     })
 }

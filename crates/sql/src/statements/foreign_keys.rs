@@ -236,13 +236,12 @@ fn has_key_of(
 }
 
 /// The constraints that refer to the primary key of a table, and to no unique index beside it.
-pub(crate) fn of_primary_key(transaction: &Transaction, table: &Table, name: &str) -> Result<Vec<Dependent>> {
+pub(crate) fn of_primary_key(transaction: &Transaction, table: &Table) -> Result<Vec<Referrer>> {
     let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
     let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
-    let settings = transaction.settings(table);
-    let (key, referrers) = (settings.name_of_key(name), settings.referrers.into_iter());
-    let alone = referrers.filter(|known| !has_key_of(transaction, (table, &without_key), &known.columns, None));
-    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {key}"))).collect())
+    let mut referrers = transaction.settings(table).referrers;
+    referrers.retain(|known| !has_key_of(transaction, (table, &without_key), &known.columns, None));
+    Ok(referrers)
 }
 
 /// Refuses columns whose values are not compared with those of the columns that they refer to.
@@ -278,76 +277,33 @@ fn is_comparable(from: DataType, to: DataType) -> bool {
     }
 }
 
-/// A constraint that depends on a table or a key.
-pub(crate) struct Dependent {
-    table: String,
-    constraint: String,
-    /// what it depends on
-    on: String,
+/// The constraints that refer to a table.
+pub(crate) fn of_table(transaction: &Transaction, name: &str) -> Result<Vec<Referrer>> {
+    Ok(transaction.settings(&transaction.table(name)?).referrers)
 }
 
-impl Dependent {
-    fn of(referrer: Referrer, on: &str) -> Dependent {
-        Dependent { table: referrer.table, constraint: referrer.constraint, on: on.to_owned() }
-    }
-
-    fn shown(&self) -> String {
-        format!("constraint {} on table {}", self.constraint, self.table)
-    }
-}
-
-/// The constraints of other tables that refer to a table, but for those of some tables.
-pub(crate) fn of_table(transaction: &Transaction, name: &str, without: &[String]) -> Result<Vec<Dependent>> {
-    let referrers = transaction.settings(&transaction.table(name)?).referrers;
-    let others = referrers.into_iter().filter(|referrer| referrer.table != name && !without.contains(&referrer.table));
-    Ok(others.map(|referrer| Dependent::of(referrer, &format!("table {name}"))).collect())
-}
-
-/// The constraints of other tables that refer to a column of a table.
-pub(crate) fn of_column(transaction: &Transaction, table: &Table, column: usize, shown: &str) -> Vec<Dependent> {
-    let referrers = transaction.settings(table).referrers.into_iter();
-    let others = referrers.filter(|known| known.table != table.name() && known.columns.contains(&column));
-    others.map(|referrer| Dependent::of(referrer, shown)).collect()
+/// The constraints that refer to a column of a table.
+pub(crate) fn of_column(transaction: &Transaction, table: &Table, column: usize) -> Vec<Referrer> {
+    let mut referrers = transaction.settings(table).referrers;
+    referrers.retain(|known| known.columns.contains(&column));
+    referrers
 }
 
 /// The constraints that refer to a key which an index of this name is alone in keeping.
-pub(crate) fn of_index(transaction: &Transaction, name: &str) -> Result<Vec<Dependent>> {
+pub(crate) fn of_index(transaction: &Transaction, name: &str) -> Result<Vec<Referrer>> {
     let (table, _) = transaction.index(name)?;
     let table = transaction.table(&table)?;
-    let referrers = transaction.settings(&table).referrers;
-    let alone = referrers.into_iter().filter(|known| !has_key(transaction, &table, &known.columns, Some(name)));
-    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {name}"))).collect())
+    let mut referrers = transaction.settings(&table).referrers;
+    referrers.retain(|known| !has_key(transaction, &table, &known.columns, Some(name)));
+    Ok(referrers)
 }
 
-/// Drops constraints that depend on what is about to go, `what`, or refuses that; returns what there is to say.
-pub(crate) fn release(
-    transaction: &mut Transaction,
-    dependents: &[Dependent],
-    what: &str,
-    cascade: bool,
-) -> Result<Option<String>> {
-    let Some(first) = dependents.first() else { return Ok(None) };
-    if !cascade {
-        let line = |known: &Dependent| format!("{} depends on {}", known.shown(), known.on);
-        let lines: Vec<String> = dependents.iter().map(line).collect();
-        let them = if what == SEVERAL { "them" } else { "it" };
-        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on {them}"));
-        let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
-        return Err(error.detail(lines.join("\n")).hint(hint));
-    }
-    for Dependent { table, constraint, .. } in dependents {
-        let mut keys = transaction.settings(&transaction.table(table)?).foreign_keys;
-        keys.retain(|key| key.name != *constraint);
-        transaction.set_foreign_keys(table, keys)?;
-    }
-    Ok(Some(match dependents.len() {
-        1 => format!("drop cascades to {}", first.shown()),
-        many => format!("drop cascades to {many} other objects"),
-    }))
+/// Drops a constraint of a table.
+pub(crate) fn drop(transaction: &mut Transaction, table: &str, constraint: &str) -> Result<()> {
+    let mut keys = transaction.settings(&transaction.table(table)?).foreign_keys;
+    keys.retain(|key| key.name != constraint);
+    Ok(transaction.set_foreign_keys(table, keys)?)
 }
-
-/// What PostgreSQL calls several things that are dropped together.
-pub(crate) const SEVERAL: &str = "desired object(s)";
 
 /// The tables that are emptied with some tables: these, and with `cascade` those that refer to them.
 ///
@@ -361,7 +317,8 @@ pub(crate) fn emptied_with(
     let (mut all, mut notices) = (names, Vec::new());
     let mut next = 0;
     while next < all.len() {
-        for Dependent { table, .. } in of_table(transaction, &all[next], &all)? {
+        let referrers = of_table(transaction, &all[next])?.into_iter().map(|referrer| referrer.table);
+        for table in referrers.filter(|table| !all.contains(table)).collect::<Vec<_>>() {
             if !cascade {
                 let error = SqlError::new("0A000", "cannot truncate a table referenced in a foreign key constraint");
                 let detail = format!("Table \"{table}\" references \"{}\".", all[next]);

@@ -19,6 +19,7 @@ use crate::session::transactions::Write;
 use crate::state::choices::CHECK_BODIES;
 use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::function_users::{self, all};
 use crate::statements::{function_body, schemas};
 use crate::syntax::source::Source;
@@ -33,10 +34,17 @@ pub(crate) fn run(session: &mut Session, statement: &FunctionStatement, source: 
     match statement {
         FunctionStatement::Create(new) => create(session, new, source),
         FunctionStatement::Drop { functions, if_exists, cascade, tag } => session.write(tag, |session, write| {
-            let mut command = Command::new(*tag);
+            let (mut command, mut found) = (Command::new(*tag), Vec::with_capacity(functions.len()));
             for named in functions {
-                command = drop_one(session, write, named, (*if_exists, *cascade), command, source)?;
+                let (known, told) = dropped(session, write, named, *if_exists, command, source)?;
+                found.extend(known);
+                command = told;
             }
+            let objects: Vec<Object> = found.iter().cloned().map(Object::Function).collect();
+            let dependents = Dependents::of(write.transaction, session, &objects)?;
+            let command = dependents.tell(*cascade, command)?;
+            dependents.drop_along(write.transaction)?;
+            found.iter().try_for_each(|known| function_users::drop(write.transaction, known))?;
             Ok(command)
         }),
         FunctionStatement::Rename(named, to) => session.write("ALTER FUNCTION", |session, write| {
@@ -408,26 +416,25 @@ fn find(
     }
 }
 
-fn drop_one(
+/// A function that is to be dropped; none where it is missing and may be, which is told.
+fn dropped(
     session: &Session,
     write: &mut Write<'_>,
     named: &NamedFunction,
-    (if_exists, cascade): (bool, bool),
+    if_exists: bool,
     command: Command,
     source: &Source,
-) -> Result<Command> {
-    let (known, function) = match find(write.transaction, session, named, source) {
+) -> Result<(Option<String>, Command)> {
+    let (known, _) = match find(write.transaction, session, named, source) {
         Err(error) if if_exists && error.sqlstate == "42883" => {
             let message = match error.message.split_once("could not find a function named \"") {
                 Some((_, name)) => format!("function {}() does not exist", name.trim_end_matches('"')),
                 None => error.message.replace(", ", ","),
             };
-            return Ok(command.with_notice(format!("{message}, skipping")));
+            return Ok((None, command.with_notice(format!("{message}, skipping"))));
         }
         found => found?,
     };
     write.transaction.claim_name(&known)?;
-    let command = function_users::release(write.transaction, session, &function, cascade, command)?;
-    function_users::drop(write.transaction, &known)?;
-    Ok(command)
+    Ok((Some(known), command))
 }

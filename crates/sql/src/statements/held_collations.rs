@@ -42,7 +42,7 @@ pub(super) fn of_schema(transaction: &Transaction, schema: &str) -> Result<Vec<S
 }
 
 /// Drops the collations of a schema that goes, once its tables have gone.
-pub(super) fn drop_of_schema(transaction: &mut Transaction, names: &[String]) -> Result<()> {
+pub(super) fn drop_of_schema<'n>(transaction: &mut Transaction, names: impl Iterator<Item = &'n str>) -> Result<()> {
     for name in names {
         let users = users_of(transaction, name);
         if !users.is_empty() {

@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{rename_key, table_of_key};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{collation, order, part, term_class};
 use crate::statements::{foreign_keys, index_options, index_parts, operator_classes, told_methods, wrong_kind};
@@ -82,6 +83,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let columns = names_of(&definition, found.schema());
         let free = || free_name(write.transaction, &found, &columns, "idx");
         definition.name = name.clone().unwrap_or_else(free);
+        check_no_key(write.transaction, &definition.name).map_err(|error| error.at(at))?;
         write.transaction.create_index(&table, definition).map_err(|error| match error {
             // It is about a row.
             error @ engine::Error::Expression(_) => error.into(),
@@ -117,6 +119,14 @@ fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
         other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
     };
     columns.iter().map(name).collect()
+}
+
+/// Refuses the name of a primary key for another index.
+fn check_no_key(transaction: &Transaction, name: &str) -> Result<()> {
+    match table_of_key(transaction, name)? {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new("42P07", format!("relation \"{}\" already exists", local(name)))),
+    }
 }
 
 fn is_taken(transaction: &Transaction, name: &str) -> bool {
@@ -164,6 +174,7 @@ pub(crate) fn alter(
 
 /// Gives an index another name, and so the constraint that it is behind: it is made anew.
 pub(crate) fn rename(transaction: &mut Transaction, table: &str, from: &IndexDefinition, to: String) -> Result<()> {
+    check_no_key(transaction, &to)?;
     transaction.drop_index(&from.name)?;
     comments::rename(transaction, &from.name, &to)?;
     let (old, new) = (About::Constraint(table, local(&from.name)), About::Constraint(table, local(&to)));
@@ -179,15 +190,15 @@ pub(crate) fn drop(
     (if_exists, cascade): (bool, bool),
     source: &Source,
 ) -> Result<Command> {
-    session.write("DROP INDEX", |_, write| {
-        let mut command = Command::new("DROP INDEX");
+    session.write("DROP INDEX", |session, write| {
+        let (mut command, mut dropped) = (Command::new("DROP INDEX"), Vec::with_capacity(names.len()));
         for name in names {
             let (index, at) = (table_name(name, source)?, position(name, source));
             match write.transaction.index(&index) {
                 Ok((table, found)) if found.definition().is_constraint => {
-                    let message =
-                        format!("cannot drop index {index} because constraint {index} on table {table} requires it");
-                    return Err(SqlError::new("2BP01", message).at(at));
+                    let what = format!("constraint {index} on table {table}");
+                    let error = SqlError::new("2BP01", format!("cannot drop index {index} because {what} requires it"));
+                    return Err(error.hint(format!("You can drop {what} instead.")).at(at));
                 }
                 Ok(_) => {}
                 Err(_) if if_exists => {
@@ -196,12 +207,13 @@ pub(crate) fn drop(
                 }
                 Err(error) => return Err(SqlError::from(error).at(at)),
             }
-            let dependents = foreign_keys::of_index(write.transaction, &index)?;
-            let what = format!("index {index}");
-            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
-            command = notice.into_iter().fold(command, Command::with_notice);
-            write.transaction.drop_index(&index).map_err(|error| SqlError::from(error).at(at))?;
+            dropped.push(index);
         }
+        let objects: Vec<Object> = dropped.iter().cloned().map(Object::Index).collect();
+        let dependents = Dependents::of(write.transaction, session, &objects)?;
+        let command = dependents.tell(cascade, command)?;
+        dependents.drop_along(write.transaction)?;
+        dropped.iter().try_for_each(|index| write.transaction.drop_index(index))?;
         Ok(command)
     })
 }
@@ -297,6 +309,7 @@ impl Unique {
         let mut definition = IndexDefinition::of(name, parts.collect()).unique().including(included);
         (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
         definition.is_primary = self.is_primary;
+        check_no_key(transaction, &definition.name)?;
         if let Some(deferral) = self.deferral {
             definition = definition.deferrable(deferral);
         }

@@ -7,23 +7,12 @@ use engine::{Check, ForeignKey, Referrer, Table, TableSettings, Transaction};
 use crate::error::{Result, SqlError};
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
 use crate::statements::checks::check_rows;
-use crate::statements::foreign_keys;
 use crate::statements::index_columns::Moved;
 
-/// Takes leave of a column: of the constraints of its table that involve it, and of those of other tables that refer to it.
-pub(crate) fn release(
-    transaction: &mut Transaction,
-    table: &Table,
-    column: usize,
-    cascade: bool,
-    command: Command,
-) -> Result<Command> {
+/// Takes leave of a column: of the constraints of its table that involve it.
+pub(crate) fn release(transaction: &mut Transaction, table: &Table, column: usize) -> Result<()> {
     let name = table.name().to_owned();
-    let shown = format!("column {} of table {name}", table.schema().columns()[column].name);
-    let dependents = foreign_keys::of_column(transaction, table, column, &shown);
-    let notice = foreign_keys::release(transaction, &dependents, &shown, cascade)?;
     let TableSettings { mut checks, mut foreign_keys, .. } = transaction.settings(table);
     let before = (checks.len(), foreign_keys.len());
     checks.retain(|check| !check.columns.contains(&column));
@@ -36,7 +25,7 @@ pub(crate) fn release(
     if foreign_keys.len() < before.1 {
         transaction.set_foreign_keys(&name, foreign_keys)?;
     }
-    Ok(notice.into_iter().fold(command, Command::with_notice))
+    Ok(())
 }
 
 /// Refuses another type for a column of a foreign key, at either end.

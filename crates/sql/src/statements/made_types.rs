@@ -1,9 +1,7 @@
 //! `CREATE TYPE ... AS ENUM`, `ALTER TYPE` and `DROP TYPE`.
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
-    AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRenameValue,
-    DataType as SqlType, Expr, Ident, ObjectName, Query, Statement, UserDefinedTypeRepresentation,
+    AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRenameValue, Ident,
+    ObjectName, Statement, UserDefinedTypeRepresentation,
 };
 use engine::{
     Column, DataType, DomainDefinition, EnumDefinition, EnumType, IndexPart, PUBLIC_SCHEMA, Schema, Table, Transaction,
@@ -11,20 +9,17 @@ use engine::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::interrupt::made_types::MadeFunction;
 use crate::names::made_types::{definition, entry, name_of};
 use crate::names::schemas::{is_temporary, schema_of, spelled};
 use crate::names::{fold, position, table_name};
-use crate::parsing::parse::{Places, parse_query};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::held_types::{columns_of, is_of_enum};
-use crate::statements::{alter_columns, function_users, schemas, view_users};
+use crate::statements::{alter_columns, schemas, view_users};
 use crate::syntax::source::Source;
-use crate::syntax::walk::walk_expressions;
-use crate::values::types::{column_type, domain_of};
 
 /// Bytes of a label at most, as in PostgreSQL.
 const LABEL_BYTES_MAX: usize = 63;
@@ -37,7 +32,9 @@ pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Sour
     let labels = match representation {
         Some(UserDefinedTypeRepresentation::Enum { labels }) => labels,
         Some(UserDefinedTypeRepresentation::Composite { .. }) => {
-            return Err(SqlError::unsupported("a composite type").at(source.find_word("type")));
+            let error = SqlError::unsupported("a composite type").at(source.find_word("type"));
+            let hint = "A function may return TABLE (...) or rows of a table, and a column of jsonb has fields.";
+            return Err(error.hint(hint));
         }
         Some(UserDefinedTypeRepresentation::Range { .. }) => {
             return Err(SqlError::unsupported("a range type").at(source.find_word("range")));
@@ -246,38 +243,6 @@ fn check_unnamed(transaction: &Transaction, label: &str) -> Result<()> {
     Ok(())
 }
 
-/// The views whose queries name a type, with what they are called in messages.
-pub(crate) fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    for user in view_users::users(transaction)? {
-        if names_type(&*parse_query(&user.query, Places::Unknown)?, known) {
-            found.push((user.name.clone(), user.shown()));
-        }
-    }
-    Ok(found)
-}
-
-/// The columns of tables and the views, each with what it is called in messages, that go with a type: a materialized view goes as a
-/// whole, whether its query names the type or a column of it.
-#[expect(clippy::type_complexity, reason = "two lists of pairs of names")]
-fn held_by(
-    transaction: &Transaction,
-    known: &str,
-    of_type: &TypeDefinition,
-) -> Result<(Vec<(String, String)>, Vec<(String, String)>)> {
-    let mut views = views_naming(transaction, known)?;
-    let mut columns = Vec::new();
-    for (name, column) in columns_of(transaction, known, of_type)? {
-        if !transaction.table(&name)?.is_materialized() {
-            columns.push((name, column));
-        } else if !views.iter().any(|(view, _)| *view == name) {
-            let shown = format!("materialized view {}", spelled(&name));
-            views.push((name, shown));
-        }
-    }
-    Ok((columns, views))
-}
-
 /// The expressions that tables and domains keep as texts, each with whose it is.
 fn kept_texts(transaction: &Transaction) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
@@ -320,13 +285,6 @@ pub(crate) fn expression_naming(transaction: &Transaction, known: &str) -> Resul
 
 /// What needs an enum though no column is of it: an expression or a domain.
 fn user_without_column(transaction: &Transaction, known: &str, of: EnumType) -> Result<Option<String>> {
-    let of_function = |(_, function): &(String, MadeFunction)| {
-        let result = function.value_type();
-        function.types().into_iter().chain(result).any(|data_type| is_of_enum(data_type, of))
-    };
-    if let Some((_, function)) = function_users::all(transaction).into_iter().find(of_function) {
-        return Ok(Some(format!("function {}", function.signature())));
-    }
     let over = domains(transaction).into_iter().find(|(_, domain)| is_of_enum(domain.base, of));
     match over {
         Some((name, _)) => Ok(Some(format!("domain {}", spelled(&name)))),
@@ -342,34 +300,16 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-fn names_type(query: &Query, known: &str) -> bool {
-    let is_domain = |data_type: &SqlType| domain_of(data_type).is_some_and(|(found, _)| found == known);
-    let is_it = |data_type: DataType| match data_type {
-        DataType::Enum(of) => of.name() == known,
-        DataType::Array(item) => matches!(item.data_type(), DataType::Enum(of) if of.name() == known),
-        _ => false,
-    };
-    let found = walk_expressions(query, |expr| match expr {
-        Expr::Cast { data_type, .. }
-            if is_domain(data_type) || column_type(data_type).is_ok_and(|(found, _)| is_it(found)) =>
-        {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
-}
-
-/// `DROP TYPE`, and `DROP DOMAIN`, each of any type.
+/// `DROP TYPE`, of any type.
 pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
     let Statement::Drop { names, if_exists, cascade, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP TYPE"));
     };
     session.write("DROP TYPE", |session, write| {
-        let mut command = Command::new("DROP TYPE");
+        let (mut command, mut dropped) = (Command::new("DROP TYPE"), Vec::with_capacity(names.len()));
         for name in names {
             match find(write.transaction, session, name, source)? {
-                Some(found) => command = drop_one(session, write, &found, *cascade, command, source)?,
+                Some(found) => dropped.push(found),
                 None if *if_exists => {
                     let missing = not_there(name, source).message;
                     command = command.with_notice(format!("{missing}, skipping"));
@@ -377,51 +317,36 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
                 None => return Err(not_there(name, source)),
             }
         }
-        Ok(command)
+        drop_found(session, write, dropped, *cascade, command, source)
     })
 }
 
-/// Drops a type, with the columns that are of it and the views that name it, or refuses that.
-pub(crate) fn drop_one(
+/// Drops types, with the columns that are of them and the views and functions that name them, or refuses that.
+pub(crate) fn drop_found(
     session: &Session,
     write: &mut Write<'_>,
-    (known, of_type): &(String, TypeDefinition),
+    found: Vec<(String, TypeDefinition)>,
     cascade: bool,
-    mut command: Command,
+    command: Command,
     source: &Source,
 ) -> Result<Command> {
-    write.transaction.claim_name(&entry(known))?;
-    let (columns, views) = held_by(write.transaction, known, of_type)?;
-    if let (TypeDefinition::Enum(labels), true) = (of_type, columns.is_empty())
-        && let Some(what) = user_without_column(write.transaction, known, labels.of)?
-    {
-        let what = format!("type {}, which {what} uses", spelled(known));
-        return Err(SqlError::new("2BP01", format!("cannot drop {what}")).hint("Drop that first."));
-    }
-    let of_columns = columns.iter().map(|(table, column)| format!("column {column} of table {}", spelled(table)));
-    let shown: Vec<String> = of_columns.chain(views.iter().map(|(_, shown)| shown.clone())).collect();
-    if !shown.is_empty() && !cascade {
-        let what = format!("type {}", spelled(known));
-        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
-        let lines: Vec<String> = shown.iter().map(|shown| format!("{shown} depends on {what}")).collect();
-        return Err(error.detail(lines.join("\n")).hint("Use DROP ... CASCADE to drop the dependent objects too."));
-    }
-    command = match &shown[..] {
-        [] => command,
-        [only] => command.with_notice(format!("drop cascades to {only}")),
-        many => command.with_notice(format!("drop cascades to {} other objects", many.len())),
-    };
-    for (name, _) in &views {
-        let names = [name.clone()];
-        let dropped = view_users::Dropped { kind: "view", names: &names, cascade: true };
-        if let Ok(table) = write.transaction.table(name) {
-            view_users::release(write.transaction, &dropped, Command::new(""))?;
-            view_users::drop_view(write.transaction, name, &table)?;
+    for (known, of_type) in &found {
+        write.transaction.claim_name(&entry(known))?;
+        if let TypeDefinition::Enum(labels) = of_type
+            && columns_of(write.transaction, known, of_type)?.is_empty()
+            && let Some(what) = user_without_column(write.transaction, known, labels.of)?
+        {
+            let what = format!("type {}, which {what} uses", spelled(known));
+            return Err(SqlError::new("2BP01", format!("cannot drop {what}")).hint("Drop that first."));
         }
     }
-    for (table, column) in &columns {
+    let objects: Vec<Object> = found.iter().map(|(known, _)| Object::Type(known.clone())).collect();
+    let dependents = Dependents::of(write.transaction, session, &objects)?;
+    let command = dependents.tell(cascade, command)?;
+    dependents.drop_along(write.transaction)?;
+    for (table, column) in dependents.columns() {
         alter_columns::drop_column(session, write, table, column, source)?;
     }
-    write.transaction.drop_view(&entry(known))?;
+    found.iter().try_for_each(|(known, _)| write.transaction.drop_view(&entry(known)))?;
     Ok(command)
 }

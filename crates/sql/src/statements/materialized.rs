@@ -21,9 +21,9 @@ use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::state::target::Target;
 use crate::statements::create_as::{column_of, fill, rounding_columns};
+use crate::statements::dependents::{Dependents, Object};
 use crate::statements::materialized_rows::{self, could_not_create};
-use crate::statements::view_users::{self, Dropped};
-use crate::statements::{alter_columns, function_users, held_types, schemas, view_text, views, wrong_kind};
+use crate::statements::{alter_columns, held_types, schemas, view_text, views, wrong_kind};
 use crate::syntax::composed;
 use crate::syntax::source::Source;
 
@@ -215,11 +215,11 @@ fn drop(
             Err(error) => return Err(named.error(error)),
         }
     }
-    found.sort();
     found.dedup();
-    let dropped = Dropped { kind: KIND, names: &found, cascade };
-    let command = function_users::release_rows(transaction, session, &dropped, command)?;
-    let command = view_users::release(transaction, &dropped, command)?;
+    let objects: Vec<Object> = found.iter().cloned().map(Object::Relation).collect();
+    let dependents = Dependents::of(transaction, session, &objects)?;
+    let command = dependents.tell(cascade, command)?;
+    dependents.drop_along(transaction)?;
     found.iter().try_for_each(|name| transaction.drop_table(name))?;
     Ok(command)
 }

@@ -22,8 +22,10 @@ pub(crate) mod constants;
 pub(crate) mod copy;
 pub(crate) mod create_as;
 pub(crate) mod ddl;
-pub(crate) mod domain_rules;
+pub(crate) mod dependents;
+mod domain_rules;
 pub(crate) mod domains;
+pub(crate) mod drop_schema;
 mod exclusion;
 pub(crate) mod explain;
 pub(crate) mod extensions;
@@ -60,6 +62,7 @@ pub(crate) mod owner;
 pub(crate) mod point;
 pub(crate) mod rename_type;
 pub(crate) mod returning;
+pub(crate) mod schema_contents;
 pub(crate) mod schemas;
 pub(crate) mod search;
 pub(crate) mod search_changes;
@@ -68,6 +71,7 @@ pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+mod set_row;
 pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
@@ -144,7 +148,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::AlterSchema(alter) => Ok(alter_schema::run(session, &alter, source)?.into()),
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
-            Ok(schemas::drop(session, &statement, source)?.into())
+            Ok(drop_schema::drop(session, &statement, source)?.into())
         }
         Statement::CreateCollation(create) => Ok(made_collations::create(session, &create, source)?.into()),
         Statement::Drop { object_type: ObjectType::Collation, .. } => {

@@ -11,7 +11,8 @@ use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::alter_domain::change_columns;
-use crate::statements::made_types::{self, expression_naming, views_naming};
+use crate::statements::made_types::{self, expression_naming};
+use crate::statements::view_users::naming_type;
 use crate::syntax::source::Source;
 
 /// Runs it; `verb` is what the statement begins with.
@@ -66,8 +67,8 @@ pub(super) fn rename(
 /// Refuses what is named in a text that the catalog keeps: it would name nothing afterwards.
 fn check_unnamed(transaction: &Transaction, known: &str) -> Result<()> {
     let local = schema_and_name(known).1;
-    if let Some((view, _)) = views_naming(transaction, known)?.into_iter().next() {
-        let message = format!("renaming type \"{local}\", which view \"{view}\" names,");
+    if let Some(view) = naming_type(transaction, known)?.first() {
+        let message = format!("renaming type \"{local}\", which view \"{}\" names,", view.name);
         return Err(SqlError::unsupported(message).hint("Drop the view, and make it again afterwards."));
     }
     if let Some(what) = expression_naming(transaction, known)? {

@@ -7,43 +7,42 @@ use engine::{ColumnDefault, Transaction};
 use crate::access::default_expressions::{renamed, sequences_named};
 use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
-use crate::state::outcome::Command;
 
 /// A column that is filled from a sequence.
-struct User {
-    table: String,
-    column: String,
-    at: usize,
-    sequence: String,
+pub(crate) struct User {
+    pub(crate) table: String,
+    pub(crate) column: String,
+    pub(crate) at: usize,
     is_identity: bool,
 }
 
-impl User {
-    fn is_found_by(&self, default: &ColumnDefault) -> bool {
-        default.column == self.at
-    }
-
-    fn shown(&self) -> String {
-        format!("default value for column {} of table {}", self.column, self.table)
-    }
-}
-
-/// The columns that are filled from one of these sequences, but for those of some tables.
-fn users(transaction: &Transaction, sequences: &[String], without: &[String]) -> Result<Vec<User>> {
+/// The columns that are filled from a sequence.
+pub(crate) fn users(transaction: &Transaction, sequence: &str) -> Result<Vec<User>> {
     let mut users = Vec::new();
-    for name in transaction.table_names().into_iter().filter(|name| !without.contains(name)) {
+    for name in transaction.table_names() {
         let table = transaction.table(&name)?;
         for default in transaction.settings(&table).defaults {
             let named = default.expression.as_deref().and_then(|text| parsed(text).ok());
-            let named = named.map(|expr| sequences_named(&expr)).unwrap_or_default();
-            for sequence in named.into_iter().filter(|named| sequences.contains(named)) {
+            if named.is_some_and(|expr| sequences_named(&expr).iter().any(|named| named == sequence)) {
                 let column = table.schema().columns()[default.column].name.clone();
                 let is_identity = default.identity.is_some();
-                users.push(User { table: name.clone(), column, at: default.column, sequence, is_identity });
+                users.push(User { table: name.clone(), column, at: default.column, is_identity });
             }
         }
     }
     Ok(users)
+}
+
+/// Refuses to drop a sequence that an identity column needs.
+pub(crate) fn check_no_identity(transaction: &Transaction, sequence: &str, shown: &str) -> Result<()> {
+    match users(transaction, sequence)?.iter().find(|user| user.is_identity) {
+        None => Ok(()),
+        Some(User { table, column, .. }) => {
+            let message = format!("cannot drop {shown} because column {column} of table {table} requires it");
+            let hint = format!("You can drop column {column} of table {table} instead.");
+            Err(SqlError::new("2BP01", message).hint(hint))
+        }
+    }
 }
 
 /// Changes the defaults of every table of which one is to change.
@@ -59,55 +58,17 @@ fn change_all(transaction: &mut Transaction, change: impl Fn(&str, &mut ColumnDe
     Ok(())
 }
 
-/// What is dropped.
-pub(crate) struct Dropped<'a> {
-    /// `sequence` or `table`
-    pub(crate) kind: &'static str,
-    pub(crate) name: &'a str,
-    /// Whether what depends on it is dropped as well.
-    pub(crate) cascade: bool,
-}
-
-/// Has no column be filled from sequences that are about to go, or refuses that. The columns of the tables in `without` go as
-/// well.
-pub(crate) fn release(
-    transaction: &mut Transaction,
-    dropped: &Dropped<'_>,
-    sequences: &[String],
-    without: &[String],
-    command: Command,
-) -> Result<Command> {
-    let users = users(transaction, sequences, without)?;
-    let Some(first) = users.first() else { return forget(transaction, sequences).map(|()| command) };
-    let Dropped { kind, name, cascade } = dropped;
-    if let Some(User { table, column, .. }) = users.iter().find(|user| user.is_identity) {
-        let message = format!("cannot drop {kind} {name} because column {column} of table {table} requires it");
-        return Err(
-            SqlError::new("2BP01", message).hint(format!("You can drop column {column} of table {table} instead."))
-        );
-    }
-    if !cascade {
-        let of = |user: &User| format!("{} depends on sequence {}", user.shown(), user.sequence);
-        let lines: Vec<String> = users.iter().map(of).collect();
-        let error = SqlError::new("2BP01", format!("cannot drop {kind} {name} because other objects depend on it"));
-        let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
-        return Err(error.detail(lines.join("\n")).hint(hint));
-    }
-    let notice = match users.len() {
-        1 => format!("drop cascades to {}", first.shown()),
-        many => format!("drop cascades to {many} other objects"),
-    };
-    change_all(transaction, |table, default| {
-        if users.iter().any(|user| user.table == table && user.is_found_by(default)) {
-            default.expression = None;
-        }
-    })?;
-    forget(transaction, sequences)?;
-    Ok(command.with_notice(notice))
+/// Has nothing fill a column.
+pub(crate) fn clear_default(transaction: &mut Transaction, table: &str, column: &str) -> Result<()> {
+    let found = transaction.table(table)?;
+    let Some(at) = found.schema().position(column) else { return Ok(()) };
+    let mut defaults = transaction.settings(&found).defaults;
+    defaults.iter_mut().filter(|default| default.column == at).for_each(|default| default.expression = None);
+    Ok(transaction.set_defaults(table, defaults)?)
 }
 
 /// Has sequences belong to no column.
-fn forget(transaction: &mut Transaction, sequences: &[String]) -> Result<()> {
+pub(crate) fn forget(transaction: &mut Transaction, sequences: &[String]) -> Result<()> {
     change_all(transaction, |_, default| default.sequences.retain(|name| !sequences.contains(name)))
 }
 

@@ -9,13 +9,13 @@ use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{schemas, view_users, wrong_kind};
+use crate::statements::dependents::{Dependents, Object};
+use crate::statements::{schemas, sequence_users, view_users, wrong_kind};
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
     let tag = statement.tag();
-    session.write(tag, |_, write| match statement {
+    session.write(tag, |session, write| match statement {
         SequenceStatement::Create { sequence, if_not_exists, options, .. } => {
             if *if_not_exists && write.transaction.table(&sequence.name).is_ok() {
                 let message = format!("relation \"{}\" already exists", sequence.name);
@@ -51,20 +51,25 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             Ok(Command::new(tag))
         }
         SequenceStatement::Drop { sequences, if_exists, cascade } => {
-            let mut command = Command::new(tag);
+            let (mut command, mut dropped) = (Command::new(tag), Vec::with_capacity(sequences.len()));
             for sequence in sequences {
                 wrong_kind::check_dropped(write.transaction, &sequence.name, "sequence")?;
                 match find(write.transaction, sequence, *if_exists)? {
                     Some(_) => {
-                        let what = Dropped { kind: "sequence", name: &sequence.name, cascade: *cascade };
-                        let names = [sequence.name.clone()];
-                        command = sequence_users::release(write.transaction, &what, &names, &[], command)?;
-                        let what = view_users::Dropped { kind: "sequence", names: &names, cascade: *cascade };
-                        command = view_users::release(write.transaction, &what, command)?;
-                        write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?
+                        let shown = format!("sequence {}", sequence.name);
+                        sequence_users::check_no_identity(write.transaction, &sequence.name, &shown)?;
+                        dropped.push(sequence);
                     }
                     None => command = command.with_notice(sequence.skipped_notice()),
                 }
+            }
+            let objects: Vec<Object> = dropped.iter().map(|named| Object::Relation(named.name.clone())).collect();
+            let dependents = Dependents::of(write.transaction, session, &objects)?;
+            let command = dependents.tell(*cascade, command)?;
+            dependents.drop_along(write.transaction)?;
+            for sequence in dropped {
+                sequence_users::forget(write.transaction, std::slice::from_ref(&sequence.name))?;
+                write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?;
             }
             Ok(command)
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, SetExpr, Statement};
-use engine::{Column, ScanOptions, Table, TableScan};
+use engine::{Column, DomainDefinition, ScanOptions, Table, TableScan};
 
 use crate::error::{About, Result, SqlError};
 use crate::names::schemas::with_schema;
@@ -31,6 +31,8 @@ pub(crate) struct KeptColumn<'a> {
     /// What its values are from here on, if not what they are.
     pub(crate) using: Option<&'a Expr>,
     pub(crate) is_retyped: bool,
+    /// The domain that it is given with its type.
+    pub(crate) domain: Option<(String, DomainDefinition)>,
 }
 
 impl KeptColumn<'_> {

@@ -9,47 +9,26 @@ use engine::{Table, Transaction};
 use crate::error::{Result, SqlError};
 use crate::parsing::parse::{Places, parse_query};
 use crate::semantics::naming::columns::label;
-use crate::state::outcome::Command;
 use crate::statements::view_text::{each_table, without_column};
-use crate::statements::view_users::{Dropped, User, change_users, release_of, users};
-use crate::syntax::identifiers::{fold, last_part, quoted};
+use crate::statements::view_users::{User, change_users, users};
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::walk::Walk;
 
-/// The views that read a column of a table, as far as the text of their queries tells.
-fn users_of_column(transaction: &Transaction, table: &Table, column: usize) -> Result<Vec<User>> {
-    let mut found = Vec::new();
-    for user in users(transaction)? {
-        if reads_column(&*parse_query(&user.query, Places::Unknown)?, table, column) {
-            found.push(user);
-        }
-    }
-    Ok(found)
-}
-
-/// Drops the views that read a column which is about to go, or refuses that.
-pub(crate) fn release(
-    transaction: &mut Transaction,
-    table: &Table,
-    column: usize,
-    cascade: bool,
-    command: Command,
-) -> Result<Command> {
-    let direct = users_of_column(transaction, table, column)?;
-    let direct: Vec<String> = direct.into_iter().map(|user| user.name).collect();
-    let shown = format!("{} of table {}", table.schema().columns()[column].name, quoted(table.name()));
-    release_of(transaction, &Dropped { kind: "column", names: &[shown], cascade }, &direct, command)
+/// Whether a view reads a column of a table, as far as the text of its query tells.
+pub(crate) fn reads(user: &User, table: &Table, column: usize) -> Result<bool> {
+    Ok(reads_column(&*parse_query(&user.query, Places::Unknown)?, table, column))
 }
 
 /// Refuses another type for a column that a view reads.
 pub(crate) fn check_retyped(transaction: &Transaction, table: &Table, column: usize) -> Result<()> {
-    match users_of_column(transaction, table, column)?.first() {
-        None => Ok(()),
-        Some(user) => {
+    for user in users(transaction)? {
+        if reads(&user, table, column)? {
             let name = &table.schema().columns()[column].name;
             let error = SqlError::new("0A000", "cannot alter type of a column used by a view or rule");
-            Err(error.detail(format!("rule _RETURN on {} depends on column \"{name}\"", user.shown())))
+            return Err(error.detail(format!("rule _RETURN on {} depends on column \"{name}\"", user.shown())));
         }
     }
+    Ok(())
 }
 
 /// Has views go on finding the other columns of a table, of which some are gone.

@@ -33,7 +33,7 @@ use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
 use crate::syntax::with_scope::WithScope;
-use crate::values::pg_types::shown_name;
+use crate::values::pg_types::kept_name;
 
 /// What takes the place of a part of a text.
 type Edit = (Range<usize>, String);
@@ -83,7 +83,7 @@ fn casts(query: &Query, source: &Source, tables: &Tables) -> Vec<Edit> {
         for (argument, data_type) in arguments.iter().zip(casts) {
             let (Some(place), Some(data_type)) = (place(*argument, source), data_type) else { continue };
             edits.push((place.start..place.start, "(".to_owned()));
-            edits.push((place.end..place.end, format!(")::{}", shown_name(*data_type))));
+            edits.push((place.end..place.end, format!(")::{}", kept_name(*data_type))));
         }
     }
     edits

@@ -22,8 +22,8 @@ use crate::session::transactions::Write;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::create_as::{column_of, rounding_columns};
-use crate::statements::view_users::{self, Dropped};
-use crate::statements::{function_users, held_types, schemas, view_text, wrong_kind};
+use crate::statements::dependents::{Dependents, Object};
+use crate::statements::{function_users, held_types, schemas, view_text, view_users, wrong_kind};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types;
@@ -115,11 +115,11 @@ fn drop(
             Err(error) => return Err(named.error(error)),
         }
     }
-    found.sort();
     found.dedup();
-    let dropped = Dropped { kind: "view", names: &found, cascade };
-    let command = function_users::release_rows(transaction, session, &dropped, command)?;
-    let command = view_users::release(transaction, &dropped, command)?;
+    let objects: Vec<Object> = found.iter().cloned().map(Object::Relation).collect();
+    let dependents = Dependents::of(transaction, session, &objects)?;
+    let command = dependents.tell(cascade, command)?;
+    dependents.drop_along(transaction)?;
     found.iter().try_for_each(|name| transaction.drop_view(name))?;
     Ok(command)
 }

@@ -78,12 +78,21 @@ pub(crate) type Misplaced = (Option<usize>, Misfit);
 
 /// PostgreSQL's long name of a column's type, as its error messages write it.
 pub(crate) fn long_name(data_type: DataType) -> String {
+    with_length(data_type, pg_types::shown_name)
+}
+
+/// PostgreSQL's long name of a column's type, as texts that are kept write it.
+pub(crate) fn long_kept_name(data_type: DataType) -> String {
+    with_length(data_type, pg_types::kept_name)
+}
+
+fn with_length(data_type: DataType, name: fn(DataType) -> String) -> String {
     match data_type {
-        DataType::VARCHAR | DataType::CITEXT | DataType::HSTORE => pg_types::shown_name(data_type),
+        DataType::VARCHAR | DataType::CITEXT | DataType::HSTORE => name(data_type),
         DataType::Text { max_chars: Some(chars) } | DataType::Char { chars } => {
             format!("{}({chars})", pg_types::of_column(data_type).shown)
         }
-        other => pg_types::shown_name(other),
+        other => name(other),
     }
 }
 

@@ -2,6 +2,7 @@
 //! some that only queries have.
 use engine::{ArrayItem, DataType, EnumType, GeometryKind, NetworkKind, RangeKind, schema_and_name};
 
+use crate::interrupt::made_types;
 use crate::syntax::identifiers::quoted;
 
 macro_rules! numbers {
@@ -235,21 +236,29 @@ pub fn made_type(number: u32) -> Option<DataType> {
     Some(if is_array { DataType::Array(ArrayItem::Enum(of)) } else { DataType::Enum(of) })
 }
 
-/// PostgreSQL's name of a column's type in messages, without what it was made with.
+/// PostgreSQL's name of a column's type in messages, without what it was made with: with its schema, unless the statement finds it
+/// without.
 pub fn shown_name(data_type: DataType) -> String {
+    spelled_by(data_type, &made_types::is_found)
+}
+
+/// The name of a column's type in a text that is kept: with its schema, unless that is `public`.
+pub(crate) fn kept_name(data_type: DataType) -> String {
+    spelled_by(data_type, &|known| schema_and_name(known).0 == engine::PUBLIC_SCHEMA)
+}
+
+fn spelled_by(data_type: DataType, is_found: &dyn Fn(&str) -> bool) -> String {
+    let spelled = |of: EnumType| {
+        let known = of.name();
+        match (schema_and_name(&known), is_found(&known)) {
+            ((_, name), true) => quoted(name),
+            ((schema, name), false) => format!("{}.{}", quoted(schema), quoted(name)),
+        }
+    };
     match data_type {
         DataType::Enum(of) => spelled(of),
         DataType::Array(ArrayItem::Enum(of)) => format!("{}[]", spelled(of)),
         other => of_column(other).shown.to_owned(),
-    }
-}
-
-/// The name of an enum type as a statement may spell it.
-fn spelled(of: EnumType) -> String {
-    let name = of.name();
-    match schema_and_name(&name) {
-        (engine::PUBLIC_SCHEMA, name) => quoted(name),
-        (schema, name) => format!("{}.{}", quoted(schema), quoted(name)),
     }
 }
 

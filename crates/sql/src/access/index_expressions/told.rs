@@ -34,7 +34,7 @@ use crate::values::builder::ColumnBuilder;
 use crate::values::interval_form::IntervalForm;
 use crate::values::interval_input::of_literal;
 use crate::values::literals::{Literal, literal};
-use crate::values::long_name;
+use crate::values::long_kept_name;
 use crate::values::numerics;
 use crate::values::text::lasting_text;
 
@@ -280,7 +280,7 @@ impl Operands<'_> {
 
 /// A type of columns as a statement says it, for constants of it.
 fn spelled_type(data_type: DataType) -> Option<SqlType> {
-    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&long_name(data_type)).ok()?;
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&long_kept_name(data_type)).ok()?;
     parser.parse_data_type().ok()
 }
 

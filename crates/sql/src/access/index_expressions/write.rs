@@ -17,7 +17,7 @@ use engine::{Column, DataType};
 
 use super::told::told;
 use crate::syntax::identifiers::{fold, quoted};
-use crate::values::long_name;
+use crate::values::long_kept_name;
 use crate::values::types::column_type;
 
 /// How much is said.
@@ -424,7 +424,7 @@ fn is_text_literal(expr: &Expr) -> bool {
 fn type_text(data_type: DataType) -> String {
     match data_type {
         DataType::Decimal { precision, scale } => format!("numeric({precision},{scale})"),
-        other => long_name(other),
+        other => long_kept_name(other),
     }
 }
 

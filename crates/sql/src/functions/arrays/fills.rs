@@ -80,15 +80,13 @@ impl ScalarUDFImpl for Function {
                 Ok(filled_type(value))
             }
             [array, count] if self.makes == Makes::Trimmed && array.is_list() && is_number(count) => Ok(array.clone()),
-            [array, first, last]
-                if self.makes == Makes::Sliced && array.is_list() && is_number(first) && is_number(last) =>
-            {
+            [array, places @ ..] if self.makes == Makes::Sliced && array.is_list() && places.iter().all(is_number) => {
                 Ok(array.clone())
             }
             [DataType::List(item), place] if self.makes == Makes::Item && is_number(place) => {
                 Ok(item.data_type().clone())
             }
-            [other, _, _] if self.makes == Makes::Sliced => {
+            [other, ..] if self.makes == Makes::Sliced => {
                 let name = type_name(other);
                 let message = format!("cannot subscript type {name} because it does not support subscripting");
                 Err(external(SqlError::mismatch(message)))
@@ -214,8 +212,41 @@ fn trim(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-/// The items between two places, counted from 1, as far as there are such.
+/// The items between two places of each dimension, counted from 1, as far as there are such.
 fn slice(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    let (outer, inner) = arrays.split_at(3.min(arrays.len()));
+    let sliced = slice_outer(outer)?;
+    if inner.is_empty() {
+        return Ok(sliced);
+    }
+    let lists = sliced.as_list::<i32>();
+    let nothing = |_: usize, _: usize| Ok(Some(0..0));
+    if !lists.values().data_type().is_list() {
+        return parts(lists, nothing);
+    }
+    let rows = (0..lists.len()).flat_map(|row| {
+        let length = usize::try_from(lists.value_length(row)).unwrap_or(0);
+        std::iter::repeat_n(row as u64, length)
+    });
+    let rows: UInt64Array = rows.collect();
+    let mut within = vec![lists.values().slice(0, rows.len())];
+    for places in inner {
+        within.push(take(places, &rows, None)?);
+    }
+    let items = slice(&within)?;
+    let DataType::List(field) = lists.data_type() else {
+        return Err(DataFusionError::Internal("an array that is none".to_owned()));
+    };
+    let whole = ListArray::new(field.clone(), lists.offsets().clone(), items, lists.nulls().cloned());
+    // An array has items in all of its dimensions, or none.
+    parts(&whole, |row, length| {
+        let is_empty = whole.value(row).as_list::<i32>().iter().flatten().all(|item| item.is_empty());
+        Ok(Some(if is_empty { 0..0 } else { 0..length }))
+    })
+}
+
+/// The items between two places of the outermost dimension.
+fn slice_outer(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     let places = arrays[1..].iter().map(|places| Ok(cast(places, &DataType::Int64)?)).collect::<Result<Vec<_>>>()?;
     let place = |at: usize, row: usize| {
         let places = places[at].as_primitive::<Int64Type>();

@@ -11,6 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Value,
 };
 
+use engine::name_in_schema;
+
 use super::in_from::call;
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
@@ -98,7 +100,11 @@ fn columns_of_row(row: &Expr, tables: &Tables) -> Result<Vec<(Ident, DataType)>>
     {
         let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
         let missing = || SqlError::new("42704", format!("type \"{name}\" does not exist"));
-        let table = tables.find(&tables.resolved(parts.join("."))).map_err(|_| missing())?;
+        let found = match &parts[..] {
+            [schema, table] => tables.find(&name_in_schema(schema, table)),
+            _ => tables.find(&tables.resolved(parts.join("."))),
+        };
+        let table = found.map_err(|_| missing())?;
         let columns = table.schema().columns().iter();
         return Ok(columns.map(|column| (Ident::with_quote('"', &column.name), sql_type(column.data_type))).collect());
     }

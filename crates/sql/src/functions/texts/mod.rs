@@ -4,6 +4,7 @@
 pub(crate) mod bytes;
 pub(crate) mod codes;
 pub(crate) mod collation;
+pub(crate) mod encoded;
 pub(crate) mod folded;
 pub(crate) mod hashes;
 pub(crate) mod hstore;

@@ -1,9 +1,9 @@
 //! Dates as timestamps and timestamps as dates, of which those that are infinite stay it; the library's casts have none such.
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
@@ -118,6 +118,10 @@ impl ScalarUDFImpl for Days {
 
 impl Days {
     fn compute(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        // The optimizer asks what a condition is where a column is NULL.
+        if array.data_type().is_null() {
+            return Ok(new_null_array(&self.return_type(&[])?, array.len()));
+        }
         let out_of_range = || {
             let error = SqlError::new("22008", "date out of range for timestamp");
             DataFusionError::External(Box::new(error))

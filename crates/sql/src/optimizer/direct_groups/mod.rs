@@ -158,7 +158,9 @@ fn of_projection(projection: &ProjectionExec) -> Result<Option<Arc<dyn Execution
     if !is_changed {
         return Ok(None);
     }
-    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, projection.input().clone())?)))
+    // What is known of the columns beside their types, such as a length, stays.
+    let (input, schema) = (projection.input().clone(), projection.schema());
+    Ok(Some(Arc::new(ProjectionExec::try_new_with_schema_metadata(exprs, input, &schema)?)))
 }
 
 /// The aggregate with arguments in 64 bits; `None` if it has none of that kind.

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use engine::{DataType, NetworkKind};
 
 use super::lengths;
-use super::untyped::{adapt_to_field, as_field, untyped};
+use super::untyped::{adapt_to_field, as_field, field_beside, untyped};
 use crate::functions::spaces::named;
 use crate::semantics::operations::spaces::{is_network, space_of};
 use crate::values::alike::deciding;
@@ -52,7 +52,7 @@ pub(super) fn become_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> Result<
     let fields: Vec<FieldRef> = values
         .iter()
         .filter(|value| untyped(value).is_none())
-        .filter_map(|value| value.to_field(schema).ok().map(|(_, field)| field))
+        .filter_map(|value| field_beside(value, schema))
         .collect();
     let Some(to) = common(&fields) else { return Ok(()) };
     for value in values {

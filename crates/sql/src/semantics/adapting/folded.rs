@@ -31,6 +31,7 @@ use super::untyped::untyped;
 use super::{chars, outer_columns};
 use crate::error::SqlError;
 use crate::functions::texts::folded;
+use crate::semantics::operations::spans::keys_once;
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::types::type_of_field;
@@ -176,8 +177,9 @@ fn grouped(aggregate: Aggregate) -> Result<LogicalPlan> {
     if !aggregate.group_expr.iter().any(|expr| is_citext(expr, &input)) {
         return Ok(LogicalPlan::Aggregate(aggregate));
     }
+    let grouped_by = keys_once(&aggregate);
     let (mut keys, mut given, mut calls) = (Vec::new(), Vec::new(), aggregate.aggr_expr);
-    let (width, called) = (aggregate.group_expr.len(), calls.len());
+    let (width, called) = (grouped_by.len(), calls.len());
     let of = |(at, expr): (usize, Expr)| {
         let (qualifier, field) = before.qualified_field(at);
         let (qualifier, name) = (qualifier.cloned(), field.name().clone());
@@ -191,7 +193,7 @@ fn grouped(aggregate: Aggregate) -> Result<LogicalPlan> {
         calls.push(first_value_udaf().call(vec![expr.unalias()]).alias(&first));
         given.push(Expr::Column(Column::new_unqualified(first)).alias_qualified(qualifier, name));
     };
-    aggregate.group_expr.into_iter().enumerate().for_each(of);
+    grouped_by.into_iter().enumerate().for_each(of);
     given.extend((width..width + called).map(|at| Expr::Column(Column::from(before.qualified_field(at)))));
     let grouped = Aggregate::try_new(aggregate.input, keys, calls)?;
     Ok(LogicalPlan::Projection(Projection::try_new(given, Arc::new(LogicalPlan::Aggregate(grouped)))?))

@@ -1,5 +1,5 @@
 //! Literals without a type as values of the type that they meet.
-use arrow_schema::Field;
+use arrow_schema::{Field, FieldRef};
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
@@ -26,10 +26,18 @@ pub(super) fn is_text(data_type: &arrow_schema::DataType) -> bool {
     matches!(data_type, arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View)
 }
 
+/// What a literal beside an expression becomes. The library says of `uuid::text` that it is a uuid.
+pub(super) fn field_beside(expr: &Expr, schema: &DFSchema) -> Option<FieldRef> {
+    match expr {
+        Expr::Cast(cast) if is_text(cast.field.data_type()) => Some(cast.field.clone()),
+        other => other.to_field(schema).ok().map(|(_, field)| field),
+    }
+}
+
 /// An untyped literal as a value of the type that `other` has; anything else as it is.
 pub(super) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
-    match other.to_field(schema) {
-        Ok((_, field)) if untyped(&literal).is_some() => adapt_to_field(literal, &field),
+    match field_beside(other, schema) {
+        Some(field) if untyped(&literal).is_some() => adapt_to_field(literal, &field),
         _ => Ok(literal),
     }
 }

@@ -8,10 +8,10 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::first_value;
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, Projection,
-    WindowFrameBound, WindowFrameUnits, lit,
+    Subquery, WindowFrameBound, WindowFrameUnits, lit,
 };
 
 use crate::functions::numbers::unlimited;
@@ -90,15 +90,13 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
             list.iter_mut().for_each(|item| measure(item, schema));
             Expr::InList(InList { expr, list, negated })
         }
-        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated })
-            if let Some(of) = Measured::of(&expr, schema) =>
-        {
-            let plan = Arc::unwrap_or_clone(subquery.subquery.clone());
-            if let Ok(measured) = measured_column(plan, of) {
-                subquery.subquery = Arc::new(measured);
-                measure(&mut expr, schema);
-            }
+        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated }) => {
+            measure_beside(&mut expr, &mut subquery, schema);
             Expr::InSubquery(InSubquery { expr, subquery, negated })
+        }
+        Expr::SetComparison(SetComparison { mut expr, mut subquery, op, quantifier }) => {
+            measure_beside(&mut expr, &mut subquery, schema);
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
         }
         Expr::Case(Case { expr: Some(mut of), mut when_then_expr, else_expr })
             if when_then_expr.iter().all(|(when, _)| of_both(&of, when, schema).is_some()) =>
@@ -229,6 +227,15 @@ fn chosen(call: ScalarFunction, of: Measured) -> Expr {
     Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(Box::new(otherwise)) })
 }
 
+/// Puts measures in the place of a value and of those of a query that it is compared with, if it has one.
+fn measure_beside(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) {
+    let Some(of) = Measured::of(expr, schema) else { return };
+    if let Ok(measured) = measured_column(Arc::unwrap_or_clone(subquery.subquery.clone()), of) {
+        subquery.subquery = Arc::new(measured);
+        measure(expr, schema);
+    }
+}
+
 /// A query of one column, as the measures of its values.
 fn measured_column(plan: LogicalPlan, of: Measured) -> Result<LogicalPlan> {
     let (qualifier, field) = plan.schema().qualified_field(0);
@@ -339,6 +346,17 @@ fn group_by_sets(aggregate: Aggregate) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(grouped)))?))
 }
 
+/// The keys of groups, each once: the library gives a key that is named twice (`GROUP BY t.x, x`) one column.
+pub(crate) fn keys_once(aggregate: &Aggregate) -> Vec<Expr> {
+    let mut keys: Vec<Expr> = Vec::with_capacity(aggregate.group_expr.len());
+    for key in &aggregate.group_expr {
+        if !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys
+}
+
 /// Groups by measures, and takes the first value of each group for all of it.
 fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let inner = aggregate.input.schema().clone();
@@ -349,7 +367,8 @@ fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
         return Ok(LogicalPlan::Aggregate(aggregate));
     }
     let outer = aggregate.schema.clone();
-    let (mut keys, mut calls) = (aggregate.group_expr.clone(), aggregate.aggr_expr.clone());
+    let given = keys_once(&aggregate);
+    let (mut keys, mut calls) = (given.clone(), aggregate.aggr_expr.clone());
     let plain = calls.len();
     for key in &mut keys {
         if Measured::of(key, &inner).is_some() {
@@ -367,7 +386,7 @@ fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let mut columns = Vec::with_capacity(first);
     for at in 0..keys.len() + plain {
         let (qualifier, field) = outer.qualified_field(at);
-        let is_measured = aggregate.group_expr.get(at).is_some_and(|key| Measured::of(key, &inner).is_some());
+        let is_measured = given.get(at).is_some_and(|key| Measured::of(key, &inner).is_some());
         let value = if is_measured { column(first) } else { column(at) };
         first += usize::from(is_measured);
         columns.push(value.alias_qualified(qualifier.cloned(), field.name()));

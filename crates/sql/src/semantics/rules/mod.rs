@@ -8,6 +8,7 @@ pub(crate) mod dependencies;
 pub(crate) mod derived_tables;
 pub(crate) mod distinct_keys;
 pub(crate) mod distinct_windows;
+mod filters_first;
 pub(crate) mod lists;
 pub(crate) mod multisets;
 pub(crate) mod offsets;

@@ -24,6 +24,7 @@ use super::cross_joins::FewCrossJoins;
 use super::dependencies::{CarefulJoins, TrueDependencies};
 use super::distinct_keys::DistinctKeys;
 use super::distinct_windows::DistinctWindows;
+use super::filters_first::FiltersFirst;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
 use super::outer_joins::NeedlessOuterJoins;
@@ -91,6 +92,9 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.insert(sorting, Arc::new(JoinMethod));
     rules.insert(sorting, Arc::new(SpatialJoins));
     let moving = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == "ProjectionPushdown";
+    if let Some(last) = rules.iter().rposition(moving) {
+        rules.insert(last + 1, Arc::new(FiltersFirst));
+    }
     for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {
         rules.insert(at, Arc::new(WholeFilters));
     }

@@ -13,6 +13,7 @@ pub(crate) mod json_constructors;
 pub(crate) mod json_values;
 pub(crate) mod limit_values;
 pub(crate) mod numbers;
+mod periods;
 pub(crate) mod quantified;
 pub(crate) mod row_values;
 pub(crate) mod rows;

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, VisitorMut,
 };
 
+use super::periods;
 use super::row_values::{compared, compared_values, row};
 use crate::error::{Result, SqlError};
 use crate::syntax::template::template;
@@ -31,6 +32,7 @@ pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
         ControlFlow::Continue(()) => {}
         ControlFlow::Break(error) => return Err(*error),
     }
+    replace(statement, periods::rewritten)?;
     replace(statement, rewritten)
 }
 

@@ -115,13 +115,8 @@ impl VisitorMut for Calls {
                 *expr = calling("make_array", std::mem::take(&mut array.elem));
             }
             Expr::CompoundFieldAccess { root, access_chain } => {
-                if let [AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None })] =
-                    &mut access_chain[..]
-                {
-                    let number = |number: i32| Expr::value(Value::Number(number.to_string(), false));
-                    let first = lower_bound.take().unwrap_or_else(|| number(1));
-                    let last = upper_bound.take().unwrap_or_else(|| number(i32::MAX));
-                    *expr = calling_quoted(fills::SLICED, vec![take(root), first, last]);
+                if let Some(places) = slice(access_chain) {
+                    *expr = calling_quoted(fills::SLICED, std::iter::once(take(root)).chain(places).collect());
                 }
             }
             Expr::Cast { expr: inner, data_type, .. } if is_named(data_type, path::CAST) => {
@@ -459,4 +454,27 @@ fn two(call: &Function) -> Option<[Expr; 2]> {
         [left, right] => Some([nested(left)?, nested(right)?]),
         _ => None,
     }
+}
+
+/// The bounds of a slice, two of each dimension; an index beside slices is the end of one.
+fn slice(chain: &mut [AccessExpr]) -> Option<Vec<Expr>> {
+    let is_slice = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(Subscript::Slice { stride: None, .. }));
+    let is_subscript =
+        |access: &AccessExpr| is_slice(access) || matches!(access, AccessExpr::Subscript(Subscript::Index { .. }));
+    if !chain.iter().any(is_slice) || !chain.iter().all(is_subscript) {
+        return None;
+    }
+    let number = |number: i32| Expr::value(Value::Number(number.to_string(), false));
+    let mut places = Vec::with_capacity(chain.len() * 2);
+    for access in chain {
+        match access {
+            AccessExpr::Subscript(Subscript::Index { index }) => places.extend([number(1), take(index)]),
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+                places.push(lower_bound.take().unwrap_or_else(|| number(1)));
+                places.push(upper_bound.take().unwrap_or_else(|| number(i32::MAX)));
+            }
+            AccessExpr::Dot(_) => {}
+        }
+    }
+    Some(places)
 }

@@ -28,10 +28,12 @@ struct Form {
     means_something: [bool; 256],
     /// whether numbers never mean anything else
     are_numbers_plain: bool,
+    /// by column: whether its texts are quoted, whatever they are
+    forced: Vec<bool>,
 }
 
 impl Form {
-    fn new(options: &CopyOptions) -> Form {
+    fn new(options: &CopyOptions, forced: Vec<bool>) -> Form {
         let quote = options.quote.unwrap_or(b'"');
         let delimiter = options.delimiter.unwrap_or(b',');
         let null = options.null.clone().unwrap_or_default().into_bytes();
@@ -39,7 +41,8 @@ impl Form {
         [delimiter, quote, b'\n', b'\r'].iter().for_each(|byte| means_something[usize::from(*byte)] = true);
         let is_of_numbers = |byte: &u8| byte.is_ascii_digit() || b"-.tf".contains(byte);
         let are_numbers_plain = null.is_empty() && ![delimiter, quote].iter().any(is_of_numbers);
-        Form { delimiter, quote, escape: options.escape.unwrap_or(quote), null, means_something, are_numbers_plain }
+        let escape = options.escape.unwrap_or(quote);
+        Form { delimiter, quote, escape, null, means_something, are_numbers_plain, forced }
     }
 
     /// The lines of a batch.
@@ -59,6 +62,8 @@ impl Form {
             let start = lines.len();
             if !column.append(lines, row) {
                 lines.extend_from_slice(&self.null);
+            } else if self.forced.get(at) == Some(&true) {
+                self.quoted_from(lines, start);
             } else if !(column.is_plain() && self.are_numbers_plain) {
                 self.quote_from(lines, start, columns.len() == 1);
             }
@@ -72,9 +77,13 @@ impl Form {
         let needs_quotes = text == self.null
             || text.iter().any(|byte| self.means_something[usize::from(*byte)])
             || (is_alone && text == END_OF_DATA);
-        if !needs_quotes {
-            return;
+        if needs_quotes {
+            self.quoted_from(lines, start);
         }
+    }
+
+    /// Quotes the text that begins at `start`.
+    fn quoted_from(&self, lines: &mut Vec<u8>, start: usize) {
         let text = lines.split_off(start);
         lines.push(self.quote);
         for byte in text {
@@ -92,9 +101,13 @@ fn columns(batch: &RecordBatch) -> Vec<TextColumn<'_>> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// A writer that has written the header, if there is to be one.
-    pub(crate) fn new(mut out: W, options: &CopyOptions, names: &[&str]) -> std::io::Result<CsvWriter<W>> {
-        let form = Form::new(options);
+    /// A writer that has written the header, if there is to be one. `forced` tells of columns whether their texts are always quoted.
+    pub(crate) fn new(
+        mut out: W,
+        options: &CopyOptions,
+        (names, forced): (&[&str], Vec<bool>),
+    ) -> std::io::Result<CsvWriter<W>> {
+        let form = Form::new(options, forced);
         if options.header != Header::None {
             let mut line = Vec::new();
             for (at, name) in names.iter().enumerate() {
@@ -169,7 +182,7 @@ mod tests {
         let texts = StringArray::from(vec![Some("a"), None, Some(""), Some("b,c"), Some("\"x\"\n"), Some("\\.")]);
         let batch = RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef)]).unwrap();
         let options = CopyOptions { header: Header::Present, ..CopyOptions::default() };
-        let mut writer = CsvWriter::new(Vec::new(), &options, &["t"]).unwrap();
+        let mut writer = CsvWriter::new(Vec::new(), &options, (&["t"], Vec::new())).unwrap();
         writer.write(&[batch], 1).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         assert_eq!(text, "t\na\n\n\"\"\n\"b,c\"\n\"\"\"x\"\"\n\"\n\"\\.\"\n");
@@ -185,7 +198,7 @@ mod tests {
         let expected: String = (0..7).map(|number| format!("{number}.{number}\n-.-\n")).collect();
         let options = CopyOptions { delimiter: Some(b'.'), null: Some("-".to_owned()), ..CopyOptions::default() };
         for threads in [1, 2, 3, 9] {
-            let mut writer = CsvWriter::new(Vec::new(), &options, &["n", "m"]).unwrap();
+            let mut writer = CsvWriter::new(Vec::new(), &options, (&["n", "m"], Vec::new())).unwrap();
             writer.write(&batches, threads).unwrap();
             assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);
         }

@@ -100,8 +100,12 @@ fn load(
         },
     };
     let Origin { path, place, mut meter } = origin;
+    let columns: Vec<&engine::Column> = target.columns().collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let parser = Parser {
-        columns: target.columns().collect(),
+        never_null: options.forced.not_null.among("FORCE_NOT_NULL", &names)?,
+        null_in_quotes: options.forced.null.among("FORCE_NULL", &names)?,
+        columns,
         dialect,
         null: options.null(format),
         header: options.header,

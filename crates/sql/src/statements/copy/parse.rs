@@ -13,6 +13,10 @@ use crate::values::builder::ColumnBuilder;
 /// How chunks are read.
 pub(super) struct Parser<'a> {
     pub(super) columns: Vec<&'a Column>,
+    /// by column: whether what stands for NULL is a text in it
+    pub(super) never_null: Vec<bool>,
+    /// by column: whether what stands for NULL does so in quotes, too
+    pub(super) null_in_quotes: Vec<bool>,
     pub(super) dialect: Dialect,
     /// what stands for NULL
     pub(super) null: &'a str,
@@ -146,11 +150,16 @@ impl Parser<'_> {
         let null = self.null.as_bytes();
         for (at, builder) in builders.iter_mut().enumerate() {
             let (bytes, is_quoted) = record.field(at, source.bytes);
-            if !is_quoted && bytes == null {
+            if !is_quoted && bytes == null && !self.never_null[at] {
                 builder.append_null();
                 continue;
             }
-            let appended = match record.text(at, source.bytes, source.text) {
+            let text = record.text(at, source.bytes, source.text);
+            if self.null_in_quotes[at] && text.as_ref().is_ok_and(|text| text.as_bytes() == null) {
+                builder.append_null();
+                continue;
+            }
+            let appended = match text {
                 Ok(text) => builder.append_text(text),
                 Err(_) => Err(crate::values::Misfit::Encoding),
             };

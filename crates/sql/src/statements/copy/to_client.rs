@@ -26,11 +26,12 @@ pub(crate) fn run(
     let rows = rows_of(session, copy, source)?;
     let schema = rows.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let forced = copy.options.forced.quoted.among("FORCE_QUOTE", &names)?;
     client.begin_giving(names.len(), format == Format::Binary).map_err(unreachable)?;
     let (mut lines, mut count) = (Lines { client }, 0);
     match format {
         Format::Csv => {
-            let mut writer = CsvWriter::new(&mut lines, &copy.options, &names).map_err(unreachable)?;
+            let mut writer = CsvWriter::new(&mut lines, &copy.options, (&names, forced)).map_err(unreachable)?;
             for batch in rows {
                 let batch = batch?;
                 writer.write_by_line(&batch).map_err(unreachable)?;

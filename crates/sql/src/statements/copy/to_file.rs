@@ -105,7 +105,8 @@ fn write_csv(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Me
     let path = file.path.clone();
     let failed = |error: std::io::Error| SqlError::io("write", &path, &error);
     let out = Counter { out: BufWriter::with_capacity(1 << 18, file.file()?), bytes: 0 };
-    let mut writer = CsvWriter::new(out, &copy.options, &names).map_err(failed)?;
+    let forced = copy.options.forced.quoted.among("FORCE_QUOTE", &names)?;
+    let mut writer = CsvWriter::new(out, &copy.options, (&names, forced)).map_err(failed)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let mut count = 0;
     let mut rows = rows.peekable();

@@ -460,8 +460,9 @@ impl Resolver<'_> {
         for (at, level) in self.levels.iter().enumerate().rev() {
             let is_here = level.names_table(&name);
             let Some(outputs) = &level.outputs else {
-                table_at = table_at.or(is_here.then_some(at));
-                break;
+                table_at = table_at.or(is_here.then_some(at)).filter(|_| !level.has_column(&name));
+                // A column of a query around it comes before a table here.
+                if is_here { continue } else { break }
             };
             let mut meant = outputs.iter().filter(|output| shown(&output.name) == name);
             match (meant.next(), meant.next()) {

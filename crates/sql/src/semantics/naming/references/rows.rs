@@ -42,6 +42,11 @@ impl Level {
             && !self.aliases.iter().any(|alias| alias == name)
             && (self.outputs.is_some() || !self.items.iter().any(may_be_column))
     }
+
+    /// Whether a table of it is known to have a column of this name.
+    pub(super) fn has_column(&self, name: &str) -> bool {
+        self.items.iter().any(|item| item.fields().is_some_and(|row| row.iter().any(|own| shown(own) == name)))
+    }
 }
 
 impl Resolver<'_> {
@@ -60,8 +65,9 @@ impl Resolver<'_> {
             if level.outputs.iter().flatten().any(|output| shown(&output.name) == name) {
                 return None;
             }
-            found = found.or(level.names_table(name).then_some(at));
-            if level.outputs.is_none() {
+            let is_here = level.names_table(name);
+            found = found.or(is_here.then_some(at)).filter(|_| level.outputs.is_some() || !level.has_column(name));
+            if level.outputs.is_none() && !is_here {
                 break;
             }
         }
