@@ -89,8 +89,9 @@ pub fn render(
     if let Some(about) = error.about.as_ref().filter(|_| verbosity == Verbosity::Verbose) {
         let names = [
             ("SCHEMA NAME", Some(&about.schema)),
-            ("TABLE NAME", Some(&about.table)),
+            ("TABLE NAME", about.table.as_ref()),
             ("COLUMN NAME", about.column.as_ref()),
+            ("DATATYPE NAME", about.data_type.as_ref()),
             ("CONSTRAINT NAME", about.constraint.as_ref()),
         ];
         let told = names.iter().filter_map(|(label, name)| name.map(|name| format!("{label}:  {}\n", printable(name))));
