@@ -229,6 +229,9 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
         return Some(SqlError::new("42803", "aggregate functions are not allowed in WHERE"));
     }
     if let Some(column) = between(text, "column \"", "\" must appear in the GROUP BY") {
+        // A table is told without its schema.
+        let column =
+            if column.split('.').count() == 3 { column.split_once('.').map_or(column, |it| it.1) } else { column };
         let message =
             format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
         return Some(SqlError::new("42803", message).at(source.find_word(column.rsplit('.').next().unwrap_or(column))));

@@ -52,7 +52,7 @@ impl Session {
         let shown = self.settings.show(words, self.modes())?;
         match &shown[..] {
             [(name, value)] if words.len() > 1 || !words[0].value.eq_ignore_ascii_case("all") => {
-                texts(&[name.as_str()], vec![vec![value.clone()]])
+                texts(&[spelled(name)], vec![vec![value.clone()]])
             }
             _ => {
                 let (names, values) = shown.into_iter().unzip();
@@ -89,6 +89,16 @@ impl Session {
     pub fn set_setting(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let change = self.settings.assign_named(name, value, false)?;
         self.finish_set(change)
+    }
+}
+
+/// The name of a setting as PostgreSQL spells it above its value.
+fn spelled(name: &str) -> &str {
+    match name {
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        "timezone" => "TimeZone",
+        name => name,
     }
 }
 

@@ -33,7 +33,17 @@ impl User {
 
     /// What it is called in messages.
     pub(crate) fn shown(&self) -> String {
-        format!("{} {}", wrong_kind::kind(&self.table), quoted(&self.name))
+        format!("{} {}", self.kind(), quoted(&self.name))
+    }
+
+    /// A view, or a materialized one.
+    pub(crate) fn kind(&self) -> &'static str {
+        wrong_kind::kind(&self.table)
+    }
+
+    /// Drops it, which fails where it is newer than the transaction's snapshot.
+    pub(crate) fn drop(&self, transaction: &mut Transaction) -> Result<()> {
+        drop_view(transaction, &self.name, &self.table)
     }
 
     /// Gives it another query.

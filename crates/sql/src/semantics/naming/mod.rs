@@ -7,6 +7,7 @@ pub(crate) mod distinct_orders;
 pub(crate) mod duplicates;
 pub(crate) mod grouping;
 pub(crate) mod keys;
+pub(crate) mod numbered_sets;
 pub(crate) mod references;
 pub(crate) mod unused_with;
 pub(crate) mod using;

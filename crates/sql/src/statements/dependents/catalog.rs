@@ -72,7 +72,10 @@ impl<'a> Catalog<'a> {
 
     /// What reads, fills from, refers to or returns rows of a relation.
     fn of_relation(&self, name: &str, on: &str) -> Result<Vec<Dependent>> {
-        let table = self.transaction.table(name)?;
+        let Ok(table) = self.transaction.table(name) else {
+            // A view that is newer than the snapshot.
+            return self.reading(name, on);
+        };
         if table.sequence().is_some() {
             return Ok([self.filled_from(name, on)?, self.reading(name, on)?].concat());
         }
@@ -252,8 +255,9 @@ impl<'a> Catalog<'a> {
     pub(super) fn shown(&self, object: &Object) -> String {
         match object {
             Object::Relation(name) => {
-                let kind = self.transaction.table(name).map_or("table", |table| wrong_kind::kind(&table));
-                format!("{kind} {}", self.told(name))
+                let view = self.views.iter().find(|view| view.name == *name);
+                let kind = || self.transaction.table(name).map_or("table", |table| wrong_kind::kind(&table));
+                format!("{} {}", view.map_or_else(kind, User::kind), self.told(name))
             }
             Object::Column(table, column) => {
                 let kind = self.transaction.table(table).map_or("table", |table| wrong_kind::kind(&table));

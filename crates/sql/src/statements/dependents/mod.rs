@@ -129,13 +129,12 @@ impl Dependents {
 
     /// Drops the views, functions, constraints and defaults that go along, those that depend on others before these.
     pub(crate) fn drop_along(&self, transaction: &mut Transaction) -> Result<()> {
+        let views = view_users::users(transaction)?;
         for (dependent, _) in self.found.iter().rev() {
             match &dependent.object {
                 Object::Relation(name) => {
-                    let table = transaction.table(name)?;
-                    if table.view().is_some() || table.is_materialized() {
-                        view_users::drop_view(transaction, name, &table)?;
-                    }
+                    let view = views.iter().find(|view| view.name == *name);
+                    view.map_or(Ok(()), |view| view.drop(transaction))?;
                 }
                 Object::Function(known) => function_users::drop(transaction, known)?,
                 Object::Constraint(table, constraint) => foreign_keys::drop(transaction, table, constraint)?,

@@ -28,7 +28,7 @@ use joins::{condition_of, is_lateral, named_join};
 use selected::{clause_of_list, given, is_constant, is_same, name_columns, place_in_list};
 
 use super::columns::{Output, Scope, label};
-use super::{grouping, keys};
+use super::{grouping, keys, numbered_sets};
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
 use crate::names::with_suggestion;
@@ -213,8 +213,9 @@ impl Resolver<'_> {
         self.own_names(Vec::new());
         self.enter(Clause::OfGroups);
         if grouping::has_sets(&select.group_by) {
+            let numbered = numbered_sets::write_out(select);
             self.qualify(&mut select.group_by);
-            if let Err(error) = grouping::write_out(&mut select.group_by) {
+            if let Err(error) = numbered.and_then(|()| grouping::write_out(&mut select.group_by)) {
                 return ControlFlow::Break(Box::new(error));
             }
         }
