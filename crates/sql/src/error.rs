@@ -1,5 +1,6 @@
 //! The one error type of this crate, shaped as PostgreSQL's error message is.
 use std::fmt;
+use std::ops::ControlFlow;
 
 use datafusion::error::DataFusionError;
 
@@ -45,6 +46,14 @@ impl About {
     pub(crate) fn of(table: &str, column: Option<String>, constraint: Option<String>) -> About {
         let (schema, table) = (engine::schema_and_name(table).0.to_owned(), Some(table.to_owned()));
         About { schema, table, column, data_type: None, constraint }
+    }
+}
+
+/// What a walk through a tree goes on with, or that it ends with an error.
+pub(crate) fn flow<T>(result: Result<T>) -> ControlFlow<Box<SqlError>, T> {
+    match result {
+        Ok(result) => ControlFlow::Continue(result),
+        Err(error) => ControlFlow::Break(Box::new(error)),
     }
 }
 

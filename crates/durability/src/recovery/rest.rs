@@ -44,6 +44,10 @@ pub(super) fn is_enough(found: Found, held: Lsn) -> Result<bool> {
             Err(error) => return Err(error),
         }
     }
+    debug_assert!(
+        left.first().is_none_or(|first| *first > held),
+        "invariant 8: a commit that is held is counted as left"
+    );
     // None is missing if there are as many as numbers.
     let is_whole =
         left.last().is_none_or(|last| *last <= closed_at) && left.len() as u64 == closed_at.saturating_sub(held);

@@ -29,7 +29,7 @@ use selected::{clause_of_list, given, is_constant, is_same, name_columns, place_
 
 use super::columns::{Output, Scope, label};
 use super::{grouping, keys, numbered_sets};
-use crate::error::{Result, SqlError};
+use crate::error::{Result, SqlError, flow};
 use crate::names::tables::Tables;
 use crate::names::with_suggestion;
 use crate::semantics::outer_aggregates::{Calls, Clause, OfQuery};
@@ -213,11 +213,9 @@ impl Resolver<'_> {
         self.own_names(Vec::new());
         self.enter(Clause::OfGroups);
         if grouping::has_sets(&select.group_by) {
-            let numbered = numbered_sets::write_out(select);
+            flow(numbered_sets::write_out(select))?;
             self.qualify(&mut select.group_by);
-            if let Err(error) = numbered.and_then(|()| grouping::write_out(&mut select.group_by)) {
-                return ControlFlow::Break(Box::new(error));
-            }
+            flow(grouping::write_out(&mut select.group_by))?;
         }
         self.expressions(&mut select.having)?;
         self.expressions(&mut select.named_window)?;
@@ -258,10 +256,7 @@ impl Resolver<'_> {
     /// Comes out of a query.
     fn end(&mut self) -> ControlFlow<Box<SqlError>, Level> {
         let level = self.levels.pop().unwrap_or_default();
-        match level.aggregates.end() {
-            Ok(()) => ControlFlow::Continue(level),
-            Err(error) => ControlFlow::Break(Box::new(error)),
-        }
+        flow(level.aggregates.end().map(|()| level))
     }
 
     /// Says of columns whose they are, where that is known, all in one spelling.
@@ -426,10 +421,7 @@ impl Resolver<'_> {
                 }
                 ControlFlow::Continue(())
             }
-            Found::Left(expr) => match self.left(expr) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(Box::new(error)),
-            },
+            Found::Left(expr) => flow(self.left(expr)),
         })
     }
 
