@@ -169,11 +169,7 @@ impl RowWriter for AlignedWriter {
     }
 
     fn row(&mut self, _: &mut dyn Write, row: Row) -> io::Result<()> {
-        let text = |value: Option<String>| match value {
-            Some(value) => printable(&value).into_owned(),
-            None => self.style.null.clone(),
-        };
-        self.rows.push(row.into_iter().map(text).collect());
+        self.rows.push(self.style.texts(row));
         Ok(())
     }
 

@@ -1,6 +1,9 @@
 //! How rows look: what `\pset` sets.
 use clap::ValueEnum;
 
+use super::rows::Row;
+use super::width::printable;
+
 /// A format of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -83,6 +86,17 @@ pub struct Style {
     pub title: Option<String>,
     /// How wide the screen is, where rows go to one.
     pub screen: Option<usize>,
+}
+
+impl Style {
+    /// The values of a row as they are printed.
+    pub(super) fn texts(&self, row: Row) -> Vec<String> {
+        let text = |value: Option<String>| match value {
+            Some(value) => printable(&value).into_owned(),
+            None => self.null.clone(),
+        };
+        row.into_iter().map(text).collect()
+    }
 }
 
 impl Default for Style {

@@ -33,7 +33,7 @@ pub(super) fn is_enough(found: Found, held: Lsn) -> Result<bool> {
     let Found { mut chains, stock, damage } = found;
     let closed_at = stock.trim.proven;
     let is_closed = damage.is_none() && !stock.trim.is_uneven && closed_at > 0 && stock.trim.below <= held + 1;
-    if held == 0 || !is_closed || !pass_over(&mut chains, held, closed_at) {
+    if !is_closed || !pass_over(&mut chains, held, closed_at) {
         return Ok(false);
     }
     let mut left: BTreeSet<Lsn> = BTreeSet::new();

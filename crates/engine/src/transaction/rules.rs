@@ -131,6 +131,15 @@ impl Transaction {
     }
 }
 
+/// The error of NULL in a column that takes none with the row that has it; any other as it is.
+#[cold]
+pub(super) fn told_with(error: Error, row: impl FnOnce() -> Option<String>) -> Error {
+    match error {
+        Error::NullInColumn { table, column, row: None } => Error::NullInColumn { table, column, row: row() },
+        other => other,
+    }
+}
+
 /// The error of a change that puts NULL into a column, with all of the row as it would be.
 #[cold]
 pub(super) fn with_whole_row(
@@ -139,14 +148,15 @@ pub(super) fn with_whole_row(
     (rid, changed): (Rid, &[(usize, Cell<'_>)]),
     error: Error,
 ) -> Error {
-    let Error::NullInColumn { table, column, row: None } = error else { return error };
-    let all: Vec<usize> = (0..data.schema.columns().len()).collect();
-    let row = data.storage.read(transaction.newest(), rid, &all, |cells| {
-        let mut cells = cells.to_vec();
-        changed.iter().for_each(|(at, cell)| cells[*at] = *cell);
-        shown(data.schema.columns(), &cells)
-    });
-    Error::NullInColumn { table, column, row: row.ok().flatten() }
+    told_with(error, || {
+        let all: Vec<usize> = (0..data.schema.columns().len()).collect();
+        let row = data.storage.read(transaction.newest(), rid, &all, |cells| {
+            let mut cells = cells.to_vec();
+            changed.iter().for_each(|(at, cell)| cells[*at] = *cell);
+            shown(data.schema.columns(), &cells)
+        });
+        row.ok().flatten()
+    })
 }
 
 fn violated(data: &TableData, constraint: &str, row: String) -> Error {

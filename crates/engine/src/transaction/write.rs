@@ -18,15 +18,7 @@ use crate::table::cell_rows::CellRows;
 use crate::terms::isolation::LockWait;
 use crate::terms::row::{FittedRow, check_width};
 use crate::terms::shown_row::shown_values;
-
-/// The error of NULL in a column that takes none with the row that has it; any other as it is.
-#[cold]
-fn told_with(error: Error, row: impl FnOnce() -> Option<String>) -> Error {
-    match error {
-        Error::NullInColumn { table, column, row: None } => Error::NullInColumn { table, column, row: row() },
-        other => other,
-    }
-}
+use crate::transaction::rules::told_with;
 
 /// A row as it would be with changes.
 fn shown_changed(columns: &[Column], mut row: Vec<Value>, changes: &[(usize, Value)]) -> String {
