@@ -137,7 +137,7 @@ fn what_a_statement_gives_is_known_before_it_runs() {
     assert_eq!(names("SELECT id, a + $1 AS sum, $2 FROM t WHERE id = $3").as_deref(), Some("id,sum,?column?"));
     assert_eq!(names("SELECT s FROM t WHERE id = $1").as_deref(), Some("s"));
     assert_eq!(names("SELECT id FROM t FOR UPDATE").as_deref(), Some("id"));
-    assert_eq!(names("SHOW timezone").as_deref(), Some("timezone"));
+    assert_eq!(names("SHOW timezone").as_deref(), Some("TimeZone"));
     assert_eq!(names("EXPLAIN SELECT 1").as_deref(), Some("QUERY PLAN"));
     assert_eq!(names("DELETE FROM t WHERE id = $1"), None);
     let wrong = prepare(&mut session, "SELECT nothing FROM t");
