@@ -473,6 +473,17 @@ class Errors(unittest.TestCase):
             cursor = connection.cursor(binary=True)
             self.assertEqual(cursor.execute("SELECT 4294967295::oid, 6::oid").fetchone(), (4294967295, 6))
 
+    def test_functions_that_give_nothing_are_of_void(self):
+        calls = ["pg_sleep(0)", "pg_notify('a', 'b')", "pg_advisory_xact_lock(1)", "pg_advisory_unlock_all()", "setseed(0.5)", "nothing()"]
+        with connect() as connection:
+            connection.execute("CREATE OR REPLACE FUNCTION nothing() RETURNS void LANGUAGE sql AS 'DELETE FROM strict WHERE id < 0'")
+            for binary in (False, True):
+                for call in calls:
+                    cursor = connection.cursor(binary=binary).execute(f"SELECT {call}")
+                    self.assertEqual(cursor.description[0].type_code, 2278, call)
+                    self.assertIn(cursor.fetchone(), [(None,)] if call == "nothing()" else [("",), (b"",)], call)
+            connection.execute("DROP FUNCTION nothing")
+
     def test_violations_name_their_table_column_and_constraint(self):
         cases = [
             ("INSERT INTO strict VALUES (1, 'b', 'n')", "23505", "strict_pkey", None, "Key (id)=(1) already exists."),

@@ -85,7 +85,7 @@ pub use table::bare::{BareStatements, BareTable};
 pub use table::batch_search::{BatchSearch, SpaceRelation, space_array};
 pub use table::cell_rows::CellRows;
 pub use table::change_order::{ChangeKind, RowChange};
-pub use table::found_rows::RowArrays;
+pub use table::found_rows::{FoundCells, RowArrays};
 pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};
 pub use table::nearest::{NearestRows, NearestScan};

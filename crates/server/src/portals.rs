@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use sql::{PreparedStatement, SqlError};
 use types::Value;
 
@@ -14,6 +15,8 @@ pub(crate) struct Portal {
     pub(crate) values: Vec<Value>,
     pub(crate) result_formats: Formats,
     pub(crate) state: PortalState,
+    /// The columns of which its client was told before it has run.
+    pub(crate) told: Option<SchemaRef>,
 }
 
 /// How far a portal has got.

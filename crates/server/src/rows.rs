@@ -1,11 +1,12 @@
-//! Sending the rows of a query.
+//! Sending the rows of a query: batch by batch, or one by one as a query of few passes them on.
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use smallvec::SmallVec;
-use sql::{Rows, SqlError};
+use sql::wire::cells::{Cell, CellForm};
+use sql::{RowSink, Rows, SqlError};
 
 use crate::connection::Answer;
 use crate::values::oids;
@@ -30,10 +31,25 @@ pub(crate) fn describe(schema: &SchemaRef, formats: &[i16]) -> Result<Vec<Column
     Ok(fields.map(|(at, field)| oids::describe(field, format_of(formats, at))).collect())
 }
 
+/// Columns as a client was told of them, and how their values are written where rows are passed on, if they can be.
+struct Told {
+    columns: Arc<[ColumnDescription]>,
+    forms: Option<Arc<[CellForm]>>,
+}
+
+impl Told {
+    fn of(schema: &SchemaRef, formats: &[i16]) -> Result<Told, SqlError> {
+        let columns: Arc<[ColumnDescription]> = describe(schema, formats)?.into();
+        let form = |column: &ColumnDescription| CellForm::of(column.oid, column.format, column.chars);
+        let forms = columns.iter().map(form).collect();
+        Ok(Told { columns, forms })
+    }
+}
+
 /// Descriptions that were made for the last schemas, to be found again by a statement that is run again.
 #[derive(Default)]
 pub(crate) struct Described {
-    known: Vec<(SchemaRef, Vec<i16>, Arc<[ColumnDescription]>)>,
+    known: Vec<(SchemaRef, Vec<i16>, Told)>,
 }
 
 /// So many descriptions are kept.
@@ -41,17 +57,33 @@ const DESCRIBED_MAX: usize = 8;
 
 impl Described {
     /// As [`describe`].
-    fn describe(&mut self, schema: SchemaRef, formats: &[i16]) -> Result<Arc<[ColumnDescription]>, SqlError> {
-        let is_it = |(known, asked, _): &&(SchemaRef, Vec<i16>, _)| Arc::ptr_eq(known, &schema) && asked == formats;
-        if let Some((_, _, columns)) = self.known.iter().find(is_it) {
-            return Ok(columns.clone());
-        }
-        let columns: Arc<[ColumnDescription]> = describe(&schema, formats)?.into();
-        if self.known.len() == DESCRIBED_MAX {
-            self.known.remove(0);
-        }
-        self.known.push((schema, formats.to_vec(), columns.clone()));
-        Ok(columns)
+    pub(crate) fn describe(
+        &mut self,
+        schema: &SchemaRef,
+        formats: &[i16],
+    ) -> Result<Arc<[ColumnDescription]>, SqlError> {
+        Ok(self.told(schema, formats)?.columns.clone())
+    }
+
+    /// How the values of these columns are written where rows are passed on; `None` where one can't be.
+    pub(crate) fn forms(&mut self, schema: &SchemaRef, formats: &[i16]) -> Result<Option<Arc<[CellForm]>>, SqlError> {
+        Ok(self.told(schema, formats)?.forms.clone())
+    }
+
+    fn told(&mut self, schema: &SchemaRef, formats: &[i16]) -> Result<&Told, SqlError> {
+        let is_it = |(known, asked, _): &(SchemaRef, Vec<i16>, _)| Arc::ptr_eq(known, schema) && asked == formats;
+        let at = match self.known.iter().position(is_it) {
+            Some(at) => at,
+            None => {
+                let told = Told::of(schema, formats)?;
+                if self.known.len() == DESCRIBED_MAX {
+                    self.known.remove(0);
+                }
+                self.known.push((schema.clone(), formats.to_vec(), told));
+                self.known.len() - 1
+            }
+        };
+        Ok(&self.known[at].2)
     }
 }
 
@@ -68,6 +100,23 @@ pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
     }
 }
 
+/// Rows that are passed on, as messages.
+pub(crate) struct PassedRows<'a, W> {
+    pub(crate) output: &'a mut Output<W>,
+    pub(crate) forms: &'a [CellForm],
+}
+
+impl<W: Write> RowSink for PassedRows<'_, W> {
+    fn take(&mut self, row: &[Cell<'_>]) -> Result<(), SqlError> {
+        debug_assert_eq!(row.len(), self.forms.len(), "a cell for each column");
+        let width = u16::try_from(row.len()).unwrap_or(u16::MAX);
+        self.output.try_message(b'D', |body| {
+            body.extend_from_slice(&width.to_be_bytes());
+            self.forms.iter().zip(row).try_for_each(|(form, cell)| form.put(body, *cell))
+        })
+    }
+}
+
 /// The rows of a query that are not sent yet.
 pub(crate) struct PendingRows {
     rows: Rows,
@@ -78,7 +127,7 @@ pub(crate) struct PendingRows {
 
 impl PendingRows {
     pub(crate) fn new(rows: Rows, formats: &[i16], described: &mut Described) -> Result<PendingRows, SqlError> {
-        let columns = described.describe(rows.schema(), formats)?;
+        let columns = described.describe(&rows.schema(), formats)?;
         Ok(PendingRows { rows, columns, batch: None })
     }
 

@@ -9,9 +9,9 @@ use std::process::Command;
 
 /// Instructions of each statement, with the compiler's optimisation and without.
 const BOUNDS: [(&str, u64, u64); 5] = [
-    ("SELECT by key", 17_500, 89_000),
-    ("a range of 10", 24_000, 163_000),
-    ("10 texts, sorted", 43_000, 275_000),
+    ("SELECT by key", 14_000, 69_000),
+    ("a range of 10", 24_000, 158_000),
+    ("10 texts, sorted", 43_000, 195_000),
     ("UPDATE by key", 15_000, 89_000),
     ("INSERT by key", 16_500, 104_000),
 ];

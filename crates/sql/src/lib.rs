@@ -66,6 +66,7 @@ pub use state::notifications::{Mailbox, Notification};
 pub use state::outcome::{Command, Notice, Outcome, Rows, Severity, rows_of_tag};
 pub use state::past::parse_time;
 pub use state::query_memory::machine_memory_bytes;
+pub use state::row_sink::RowSink;
 pub use state::user_functions::{StopCheck, UserFunction};
 pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
 pub use syntax::identifiers::quoted as quoted_name;

@@ -1,15 +1,16 @@
-//! Where rows are put that an index leads to, stretch by stretch or as records that lie anywhere: arrays of columns, or words in a list
-//! that the caller keeps.
+//! Where rows are put that an index leads to, stretch by stretch or as records that lie anywhere: arrays of columns, words in a list that
+//! the caller keeps, or cells, which leave texts where the pages have them.
 //!
 //! ```text
 //! FoundArrays   a part of each column for each stretch, and for the records in between; joined at the end
 //! FoundWords    row behind row
+//! FoundCells    row behind row, as long as the pages are held
 //! ```
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, UInt64Array};
 use arrow_select::concat::concat;
-use lineage::{Stretch, View, WordRows};
+use lineage::{Cell, GatheredColumn, Stretch, View, WordRows};
 use smallvec::SmallVec;
 use sync::Guard;
 use types::Rid;
@@ -23,15 +24,15 @@ use crate::terms::outcomes::Transactions;
 pub type RowArrays = (Vec<ArrayRef>, usize);
 
 /// Rows in the order in which they were found.
-pub(super) trait FoundRows {
+pub(super) trait FoundRows<'g> {
     /// How many there are.
     fn len(&self) -> usize;
 
     /// Adds the records of a stretch; false if one of them is not plainly there for the view, and nothing is added.
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool>;
+    fn add_stretch(&mut self, guard: &'g Guard, view: View<'g, Transactions>, stretch: Stretch) -> Result<bool>;
 
     /// Adds records up to the first that is not there for the view; returns how many.
-    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize>;
+    fn add_records(&mut self, guard: &'g Guard, view: View<'g, Transactions>, rids: &[Rid]) -> Result<usize>;
 }
 
 /// Rows as arrays: the columns of the options and, if they say so, the Rids. The options' tests are not looked at.
@@ -76,12 +77,12 @@ impl<'a> FoundArrays<'a> {
     }
 }
 
-impl FoundRows for FoundArrays<'_> {
+impl<'g> FoundRows<'g> for FoundArrays<'_> {
     fn len(&self) -> usize {
         self.count + self.rows.as_ref().map_or(0, Rows::len)
     }
 
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool> {
+    fn add_stretch(&mut self, guard: &'g Guard, view: View<'g, Transactions>, stretch: Stretch) -> Result<bool> {
         let found = self.table.data.storage.stretch(guard, view, stretch, &self.options.columns)?;
         let Some(mut arrays) = found else { return Ok(false) };
         debug_assert!(arrays.iter().all(|array| array.len() == stretch.count), "invariant 7: a key without its row");
@@ -94,7 +95,7 @@ impl FoundRows for FoundArrays<'_> {
         Ok(true)
     }
 
-    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize> {
+    fn add_records(&mut self, guard: &'g Guard, view: View<'g, Transactions>, rids: &[Rid]) -> Result<usize> {
         let (storage, columns) = (&self.table.data.storage, &self.options.columns);
         let rows = self.rows(rids.len());
         let count = storage.gather(guard, view, rids, columns, |place, values| rows.push_column(place, values))?;
@@ -117,19 +118,114 @@ impl<'a> FoundWords<'a> {
     }
 }
 
-impl FoundRows for FoundWords<'_> {
+impl<'g> FoundRows<'g> for FoundWords<'_> {
     fn len(&self) -> usize {
         self.rows.len()
     }
 
-    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch) -> Result<bool> {
+    fn add_stretch(&mut self, guard: &'g Guard, view: View<'g, Transactions>, stretch: Stretch) -> Result<bool> {
         Ok(self.table.data.storage.stretch_words(guard, view, stretch, self.rows)?)
     }
 
-    fn add_records(&mut self, guard: &Guard, view: View<'_, Transactions>, rids: &[Rid]) -> Result<usize> {
+    fn add_records(&mut self, guard: &'g Guard, view: View<'g, Transactions>, rids: &[Rid]) -> Result<usize> {
         let before = self.rows.len();
         let count = self.table.data.storage.gather_words(guard, view, rids, self.rows)?;
         debug_assert_eq!(self.rows.len(), before + count, "invariant 7: a row that is there was not added");
+        Ok(count)
+    }
+}
+
+/// Rows as cells.
+#[expect(missing_debug_implementations, reason = "it is of pages, and lives as long as a call")]
+pub struct FoundCells<'g> {
+    table: &'g Table,
+    columns: &'g [usize],
+    count: usize,
+    /// row behind row
+    cells: Vec<Cell<'g>>,
+}
+
+impl<'g> FoundCells<'g> {
+    pub(super) fn new(table: &'g Table, columns: &'g [usize]) -> FoundCells<'g> {
+        FoundCells { table, columns, count: 0, cells: Vec::new() }
+    }
+
+    /// How many rows there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// How many columns were asked for.
+    #[inline]
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The cells of a row, one for each column that was asked for.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[Cell<'g>] {
+        assert!(row < self.count, "row {row} of {}", self.count);
+        &self.cells[row * self.columns.len()..][..self.columns.len()]
+    }
+
+    /// The cell in a row of the column that was asked for at this place.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
+    #[inline]
+    pub fn cell(&self, row: usize, place: usize) -> Cell<'g> {
+        debug_assert!(place < self.columns.len(), "column {place} of {}", self.columns.len());
+        self.cells[row * self.columns.len() + place]
+    }
+
+    /// The bytes of the values that are no words.
+    pub fn bytes(&self) -> usize {
+        let bytes = |cell: &Cell<'_>| if let Cell::Bytes(bytes) = cell { bytes.len() } else { 0 };
+        self.cells.iter().map(bytes).sum()
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.count = count;
+        self.cells.truncate(count * self.columns.len());
+    }
+}
+
+impl<'g> FoundRows<'g> for FoundCells<'g> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn add_stretch(&mut self, guard: &'g Guard, view: View<'g, Transactions>, stretch: Stretch) -> Result<bool> {
+        let (before, rids) = (self.count, stretch.records().collect::<Vec<_>>());
+        let is_whole = self.add_records(guard, view, &rids)? == stretch.count;
+        if !is_whole {
+            self.truncate(before);
+        }
+        Ok(is_whole)
+    }
+
+    fn add_records(&mut self, guard: &'g Guard, view: View<'g, Transactions>, rids: &[Rid]) -> Result<usize> {
+        let (before, width) = (self.count, self.columns.len());
+        self.cells.resize((before + rids.len()) * width, Cell::Null);
+        let added = &mut self.cells[before * width..];
+        let count = self.table.data.storage.gather(guard, view, rids, self.columns, |place, values| {
+            let places = added.iter_mut().skip(place).step_by(width);
+            match values {
+                GatheredColumn::Words(words) => places.zip(words).for_each(|(cell, word)| *cell = Cell::Word(*word)),
+                GatheredColumn::Cells(cells) => places.zip(cells).for_each(|(cell, value)| *cell = *value),
+            }
+        })?;
+        debug_assert!(count <= rids.len(), "each record is added once");
+        self.truncate(before + count);
         Ok(count)
     }
 }

@@ -166,12 +166,12 @@ impl Pieces {
 
 impl Table {
     /// Adds the rows that pieces of the primary key lead to, in the order of their keys.
-    pub(super) fn add_pieces(
+    pub(super) fn add_pieces<'g>(
         &self,
-        guard: &Guard,
-        view: View<'_, Transactions>,
+        guard: &'g Guard,
+        view: View<'g, Transactions>,
         (index, pieces): (&KissIndex, &Pieces),
-        rows: &mut impl FoundRows,
+        rows: &mut impl FoundRows<'g>,
     ) -> Result<()> {
         let (keys, rids) = &pieces.records;
         let mut done = 0;
@@ -188,13 +188,13 @@ impl Table {
         Ok(())
     }
 
-    fn add_records(
+    fn add_records<'g>(
         &self,
-        guard: &Guard,
-        view: View<'_, Transactions>,
+        guard: &'g Guard,
+        view: View<'g, Transactions>,
         index: &KissIndex,
         (keys, rids): (&[u64], &[Rid]),
-        rows: &mut impl FoundRows,
+        rows: &mut impl FoundRows<'g>,
     ) -> Result<()> {
         debug_assert_eq!(keys.len(), rids.len(), "invariant 7: a record for each key");
         let mut done = 0;

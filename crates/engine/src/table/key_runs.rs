@@ -24,7 +24,7 @@ use crate::keys::data::IndexData;
 use crate::keys::entries::Entry;
 use crate::keys::order::{Bounds, IndexKey, integer_in_order, ordered_integer};
 use crate::state::table_data::ScanOptions;
-use crate::table::found_rows::{FoundArrays, FoundRows, FoundWords, RowArrays};
+use crate::table::found_rows::{FoundArrays, FoundCells, FoundRows, FoundWords, RowArrays};
 use crate::table::index_scan::Few;
 use crate::table::key_pieces::Pieces;
 use crate::table::read_view::Sight;
@@ -118,6 +118,36 @@ impl Table {
             Way::Entries(index, _) if index.has_changed_keys() => Ok(false),
             Way::Entries(_, stretches) => add_stretches(guard, view, &stretches, &mut rows),
         }
+    }
+
+    /// As [`rows_between`](Self::rows_between), as cells, which `pass` is given. `None` says nothing of the rows, as there, and nothing is
+    /// passed.
+    ///
+    /// # Errors
+    /// As [`rows_between`](Self::rows_between).
+    pub fn cells_between<'v, R>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        (column, low, high): (usize, i64, i64),
+        columns: &[usize],
+        pass: impl FnOnce(&FoundCells<'_>) -> R,
+    ) -> Result<Option<R>> {
+        self.data.check_positions(columns.iter().copied().chain([column]))?;
+        let sight = view.into();
+        let (_held, guard) = (self.hold_for_a_moment(sight)?, &sync::pin());
+        let Some(way) = self.way_between(guard, sight, (column, low, high))? else { return Ok(None) };
+        let view = self.database.shared.core.transactions.view(sight.snapshot);
+        let mut rows = FoundCells::new(self, columns);
+        match way {
+            Way::Pieces(index, pieces) => self.add_pieces(guard, view, (index, &pieces), &mut rows)?,
+            Way::Entries(index, _) if index.has_changed_keys() => return Ok(None),
+            Way::Entries(_, stretches) => {
+                if !add_stretches(guard, view, &stretches, &mut rows)? {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(pass(&rows)))
     }
 
     /// Where the rows lie that have a number from `low` to `high` in a column, if they are few and side by side.
@@ -281,11 +311,11 @@ impl Table {
 }
 
 /// Adds all records of the stretches; false if one is not there for the view, and what was added says nothing.
-fn add_stretches(
-    guard: &Guard,
-    view: View<'_, Transactions>,
+fn add_stretches<'g>(
+    guard: &'g Guard,
+    view: View<'g, Transactions>,
     stretches: &Stretches,
-    rows: &mut impl FoundRows,
+    rows: &mut impl FoundRows<'g>,
 ) -> Result<bool> {
     for (first, count) in stretches.iter().copied() {
         if !rows.add_stretch(guard, view, Stretch { first, count })? {

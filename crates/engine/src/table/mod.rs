@@ -327,20 +327,40 @@ impl Table {
         key: &[Value],
         columns: &[usize],
     ) -> Result<Option<Vec<Value>>> {
+        let sight = view.into();
+        if self.data.array.is_some() {
+            self.data.check_positions(columns.iter().copied())?;
+            return self.lookup_values_in_array(sight, key, columns);
+        }
+        self.lookup_cells(sight, key, columns, |cells| self.values_of(columns, cells))
+    }
+
+    /// As [`lookup_values`](Self::lookup_values), as cells, which `pass` is given. `None` where there is no such row; an array table has
+    /// no cells.
+    ///
+    /// # Errors
+    /// As [`lookup_values`](Self::lookup_values).
+    pub fn lookup_cells<'v, R>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        key: &[Value],
+        columns: &[usize],
+        pass: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Result<Option<R>> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
         self.data.check_positions(columns.iter().copied())?;
         if self.data.array.is_some() {
-            return self.lookup_values_in_array(sight, key, columns);
+            return Ok(None);
         }
         let key = self.data.key_of_values(key)?;
         let _held = self.hold_for_a_moment(sight)?;
         let Some(key) = key else { return Ok(None) };
         let view = self.database.shared.core.transactions.view(snapshot);
-        let found = self.data.read(view, &key, columns, |rid, cells| (rid, self.values_of(columns, cells)))?;
+        let found = self.data.read(view, &key, columns, |rid, cells| (rid, pass(cells)))?;
         reads
             .into_iter()
             .for_each(|reads| reads.note_key(&self.data, key.clone(), found.as_ref().map(|(rid, _)| *rid)));
-        Ok(found.map(|(_, values)| values))
+        Ok(found.map(|(_, passed)| passed))
     }
 
     /// The visible ones of the records with these Rid words that pass the tests, in this order, shaped as a scan's batches

@@ -61,6 +61,12 @@ impl WordRows {
         value
     }
 
+    /// The word in a row of the column at this place among its columns; `None` for NULL.
+    #[inline]
+    pub fn word(&self, row: usize, place: usize) -> Option<u64> {
+        (self.nulls[row] >> place & 1 == 0).then(|| self.words[row * self.columns.len() + place])
+    }
+
     /// Puts the value in a row of the column at this place among its columns into the place of another value.
     #[inline]
     pub fn put_value(&self, row: usize, place: usize, into: &mut Value) {

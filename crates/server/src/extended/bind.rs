@@ -46,8 +46,8 @@ impl Connection<'_> {
                 }
             });
         }
-        let result_formats = bind.result_formats.clone();
-        self.portals.add(bind.portal.clone(), Portal { prepared, values, result_formats, state: PortalState::New })?;
+        let (result_formats, state) = (bind.result_formats.clone(), PortalState::New);
+        self.portals.add(bind.portal.clone(), Portal { prepared, values, result_formats, state, told: None })?;
         self.output.bare(b'2');
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::counted;
 use crate::connection::{Answer, Connection};
 use crate::copy_in::ClientInput;
 use crate::portals::{Portal, PortalState};
-use crate::rows::{PendingRows, tag_of_rows};
+use crate::rows::{PassedRows, PendingRows, tag_of_rows};
 use crate::values::oids;
 use crate::wire::output::CHANGED_RESULT;
 
@@ -17,7 +17,7 @@ impl Connection<'_> {
             self.session.begin_implicit()?;
         }
         let mut tag = match portal.state {
-            PortalState::New => self.start(&mut portal)?,
+            PortalState::New => self.begin(&mut portal, rows_max)?,
             PortalState::Open(_) => None,
             PortalState::Done(Some(ref none)) => Some(none.clone()),
             // The rows of a query are all there were.
@@ -45,7 +45,24 @@ impl Connection<'_> {
         Ok(self.output.flush_if_full()?)
     }
 
-    /// Runs a portal up to where its rows can be read. `None` if it gives none: then it has run, and this is its tag.
+    /// Runs a portal of which all rows or so many are wanted, as [`start`](Self::start) does. Rows that are passed on are messages then,
+    /// and it has run.
+    fn begin(&mut self, portal: &mut Portal, rows_max: u32) -> Answer<Option<String>> {
+        let (prepared, formats) = (&portal.prepared, &portal.result_formats);
+        let is_wanted = |schema: &&SchemaRef| {
+            rows_max == 0 && self.output.encoding().is_none() && prepared.told_other_than(schema).is_none()
+        };
+        let forms = match prepared.passed_schema().filter(is_wanted) {
+            Some(schema) => self.described.forms(schema, formats)?,
+            None => None,
+        };
+        let Some(forms) = forms else { return self.start(portal) };
+        let mut sink = PassedRows { output: &mut self.output, forms: &forms };
+        let outcome = self.session.execute_passing(prepared, &portal.values, &mut sink);
+        self.begun(portal, outcome)
+    }
+
+    /// Runs a portal up to where its rows can be read. `None` if it gives some; else it has run, and this is its tag.
     pub(super) fn start(&mut self, portal: &mut Portal) -> Answer<Option<String>> {
         let mut input = ClientInput::new(&mut self.input, &mut self.output);
         let outcome = self.session.execute_prepared(&portal.prepared, &portal.values, &mut input);
@@ -54,9 +71,17 @@ impl Connection<'_> {
         }
         drop(input);
         self.output.speak(self.session.client_encoding());
+        self.begun(portal, outcome)
+    }
+
+    /// What has become of a portal that was run.
+    fn begun(&mut self, portal: &mut Portal, outcome: Result<Outcome, SqlError>) -> Answer<Option<String>> {
         match outcome.map_err(|error| counted(error, portal.prepared.text()))? {
             Outcome::Rows(rows) => {
                 self.check_told(&portal.prepared, &rows.schema())?;
+                if portal.told.as_ref().is_some_and(|told| !is_told_alike(told, &rows.schema())) {
+                    return Err(SqlError::new("0A000", CHANGED_RESULT).into());
+                }
                 portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats, &mut self.described)?);
                 Ok(None)
             }

@@ -64,8 +64,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once; what
-    /// changes rows waits until it is told to run.
+    /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once; one whose rows
+    /// are passed on, and what changes rows, waits until it is told to run.
     fn describe_portal(&mut self, name: &str) -> Answer {
         let mut portal = match self.portals.take(name) {
             Ok(portal) => portal,
@@ -78,9 +78,15 @@ impl Connection<'_> {
         };
         let is_query = portal.prepared.gives_rows() && !portal.prepared.changes_rows();
         if is_query && matches!(portal.state, PortalState::New) && self.may_start_early() {
-            self.start(&mut portal)?;
+            match portal.prepared.passed_schema().cloned() {
+                Some(schema) => portal.told = Some(schema),
+                None => drop(self.start(&mut portal)?),
+            }
         }
         match &portal.state {
+            PortalState::New if let Some(schema) = &portal.told => {
+                self.output.row_description(&self.described.describe(schema, &portal.result_formats)?);
+            }
             PortalState::Open(sending) => self.output.row_description(sending.columns()),
             _ => match self.session.describe(&portal.prepared).map_err(|e| counted(e, portal.prepared.text()))? {
                 Some(schema) => self.output.row_description(&rows::describe(&schema, &portal.result_formats)?),

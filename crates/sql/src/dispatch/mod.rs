@@ -35,6 +35,7 @@ use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
 use crate::state::activity::{Beginning, RunningStatement};
 use crate::state::outcome::{Command, Outcome, Rows, texts};
+use crate::state::row_sink::RowSink;
 use crate::state::settings::Limit;
 use crate::state::transaction_number::TransactionNumber;
 use crate::statements::copy::input::{CopyInput, NoInput};
@@ -49,6 +50,8 @@ pub(crate) enum Request<'w> {
     Parsed(Box<ParsedStatement>),
     /// A prepared statement about rows by their keys, with the values of its parameters.
     Point(&'w PreparedStatement, &'w [Value]),
+    /// Such a statement, whose rows are passed on if that can be.
+    Passing(&'w PreparedStatement, &'w [Value], &'w mut dyn RowSink),
     /// What is done as one statement.
     Work(Work<'w>),
 }
@@ -167,6 +170,13 @@ impl Session {
             Request::Point(prepared, values) => {
                 self.begin_statement()?;
                 self.execute_bound(prepared, values, input)
+            }
+            Request::Passing(prepared, values, sink) => {
+                self.begin_statement()?;
+                match self.pass_bound(prepared, values, sink)? {
+                    Some(rows) => Ok(Command::of_rows(rows).into()),
+                    None => self.execute_bound(prepared, values, input),
+                }
             }
             Request::Work(work) => {
                 self.begin_statement()?;

@@ -11,6 +11,7 @@ use engine::{DataType, Durability, PointAccess, TransactionOptions, Value};
 
 use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
+use crate::names::schemas;
 use crate::point::Point;
 use crate::point::bound::{Bound, Now};
 use crate::session::Session;
@@ -20,6 +21,7 @@ use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
 use crate::state::few_rows::FewRows;
 use crate::state::outcome::{Command, Outcome, Rows};
+use crate::state::row_sink::RowSink;
 use crate::statements::copy::input::{CopyInput, NoInput};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
@@ -44,6 +46,45 @@ impl Session {
             None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values).map(Request::from),
         };
         self.run_statement(&prepared.text, read, input)
+    }
+
+    /// Runs a prepared statement as [`execute_prepared`](Self::execute_prepared) does, and passes the rows of a query of few on, one by
+    /// one, if they are so that this can be done: it gives the command then, and else the rows. Those that were passed before an error are
+    /// not taken back.
+    ///
+    /// # Errors
+    /// As [`Session::execute`], and those of `sink`.
+    pub fn execute_passing(
+        &mut self,
+        prepared: &Arc<PreparedStatement>,
+        values: &[Value],
+        sink: &mut dyn RowSink,
+    ) -> Result<Outcome> {
+        if prepared.passed_schema().is_none() {
+            return self.execute_prepared(prepared, values, &mut NoInput);
+        }
+        // As of those that are given as arrays at once.
+        let is_at_once = |point: &&Point| point.is_of_stretches() && self.is_bare() && !self.is_stopped_ahead();
+        if let Some(point) = prepared.point.as_ref().filter(is_at_once) {
+            let (bound, view) = (Bound { values, now: Now::default() }, self.db.read_view()?);
+            if let Some(rows) = point.pass(self, &view, &bound, sink).map_err(schemas::shown_error)? {
+                return Ok(Command::of_rows(rows).into());
+            }
+        }
+        self.run_statement(&prepared.text, |_| Ok(Request::Passing(prepared, values, sink)), &mut NoInput)
+    }
+
+    /// Passes the rows of a query of few on within a statement; how many there are. `None` where they are not passed on.
+    pub(crate) fn pass_bound(
+        &mut self,
+        prepared: &PreparedStatement,
+        values: &[Value],
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<u64>> {
+        let Some(point) = prepared.point.as_ref().filter(|_| self.tables.path().is_plain()) else { return Ok(None) };
+        self.token.check()?;
+        let (bound, moment) = (Bound { values, now: Now::at(self.now) }, self.moment()?);
+        point.pass(self, moment.view(), &bound, sink)
     }
 
     /// The rows of a query that are so few, and lie so, that they take no longer than the beginning of a statement. `None` where it has to

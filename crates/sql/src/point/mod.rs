@@ -47,6 +47,7 @@ use engine::{DataType, Table, WordsRead, WordsUpdate};
 use fills::is_always_filled;
 use join::Join;
 use scope::{Named, Scope, is_plain};
+use search::passed::are_passed;
 use search::{Changes, Search};
 use shape::Shape;
 use term::{Origin, Term};
@@ -253,6 +254,15 @@ impl Point {
         match &self.action {
             Action::Select { columns, .. } => Some(&columns.schema),
             Action::Search(search) => Some(search.answer.schema()).filter(|_| search.is_of_whole_table()),
+            _ => None,
+        }
+    }
+
+    /// The columns of its rows, if these may be passed on as cells.
+    pub(crate) fn passed_schema(&self) -> Option<&SchemaRef> {
+        match &self.action {
+            Action::Select { columns, .. } => Some(&columns.schema).filter(|_| are_passed(columns)),
+            Action::Search(search) => Some(search.answer.schema()).filter(|_| search.passed.is_some()),
             _ => None,
         }
     }

@@ -27,6 +27,8 @@ pub struct PreparedStatement {
     oid_arrays: HashSet<usize>,
     /// The short way, if it may go that.
     pub(crate) point: Option<Point>,
+    /// The columns of its rows, if these may be passed on.
+    passed: Option<SchemaRef>,
     /// The columns that its client was told of.
     told: OnceLock<SchemaRef>,
     /// Columns of rows that are like these.
@@ -53,6 +55,7 @@ impl PreparedStatement {
             _ => None,
         };
         PreparedStatement {
+            passed: point.as_ref().and_then(Point::passed_schema).cloned(),
             text: text.to_owned(),
             parsed,
             parameters,
@@ -115,6 +118,12 @@ impl PreparedStatement {
     /// The columns of the row that [`Session::row_by_key`](crate::Session::row_by_key) gives.
     pub fn row_schema(&self) -> Option<&SchemaRef> {
         self.point.as_ref()?.row_schema()
+    }
+
+    /// The columns of its rows, if it is a query of few whose rows may be
+    /// [passed on](crate::Session::execute_passing).
+    pub fn passed_schema(&self) -> Option<&SchemaRef> {
+        self.passed.as_ref()
     }
 
     /// The text that it was made of.

@@ -21,6 +21,7 @@ pub(crate) mod past;
 pub(crate) mod query_memory;
 pub(crate) mod random;
 pub(crate) mod registered;
+pub(crate) mod row_sink;
 pub(crate) mod setting_values;
 pub(crate) mod settings;
 pub(crate) mod stop;

@@ -118,6 +118,11 @@ impl Command {
         Command { tag: tag.into(), notices: Vec::new() }
     }
 
+    /// That of a query which has given so many rows.
+    pub(crate) fn of_rows(rows: u64) -> Command {
+        Command::new(["SELECT ", itoa::Buffer::new().format(rows)].concat())
+    }
+
     pub(crate) fn with_notice(mut self, notice: impl Into<Notice>) -> Command {
         self.notices.push(notice.into());
         self

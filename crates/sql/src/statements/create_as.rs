@@ -16,7 +16,7 @@ use crate::values::assign::Texts;
 use crate::values::collated::{collation_of, conflict_of, is_collatable};
 use crate::values::interval_form::IntervalForm;
 use crate::values::stored::rows_as_stored;
-use crate::values::types::{is_rounding, type_name, type_of_field, with_digits};
+use crate::values::types::{VOID, catalog_type, is_rounding, type_name, type_of_field, with_digits};
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
 pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Source) -> Result<Command> {
@@ -77,6 +77,9 @@ pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
 
 fn typed_column_of(field: &Field, is_rounded: bool) -> Result<Column> {
     match type_of_field(field) {
+        _ if catalog_type(field) == Some(VOID) => {
+            Err(SqlError::new("42P16", format!("column \"{}\" has pseudo-type void", field.name())))
+        }
         Some(DataType::Char { chars: 0 }) => Ok(Column::new(field.name(), DataType::TEXT)),
         // What is computed has no precision of its own, and values to come may have more digits.
         Some(DataType::Decimal { .. }) if !is_rounded && Origin::of_field(field).modifier == -1 => {

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! They are one statement of the session: all of them take effect, or none.
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Statement, Value};
 use engine::{DataType, FunctionResult};
 
@@ -27,6 +29,7 @@ use crate::statements::{change, insert};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::text::text_value;
+use crate::values::types::{VOID, of_catalog};
 
 /// Runs a call.
 ///
@@ -156,7 +159,11 @@ fn rows(
     };
     let view = crate::state::view::View { given: with.given(), ..session.view(moment, Vec::new()) };
     let plan = session.planner.plan(Statement::Query(query), view, &Source::new(""))?;
-    let schema = headings::apply(&plan.schema(), &names);
+    let mut schema = headings::apply(&plan.schema(), &names);
+    if definition.result == FunctionResult::Nothing {
+        let void = |field: &FieldRef| of_catalog(field.as_ref().clone(), VOID);
+        schema = Arc::new(Schema::new(schema.fields().iter().map(void).collect::<Vec<_>>()));
+    }
     Ok(Rows::all(plan.schema(), plan.collect()?).renamed(schema))
 }
 

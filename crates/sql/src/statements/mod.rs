@@ -59,6 +59,7 @@ pub(crate) mod materialized_rows;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod owner;
+mod passing;
 pub(crate) mod point;
 pub(crate) mod rename_type;
 pub(crate) mod returning;

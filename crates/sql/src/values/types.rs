@@ -491,6 +491,8 @@ pub(crate) const NAME: &str = "name";
 pub(crate) const LETTER: &str = "char";
 /// The mark of texts that are a `varchar` of any length.
 pub(crate) const VARYING: &str = "varchar";
+/// The mark of what functions give that give nothing, which is an empty text.
+pub(crate) const VOID: &str = "void";
 /// The mark of lists of the catalog's names, which clients do not read as lists of texts.
 pub(crate) const NAMES: &str = "name[]";
 
@@ -508,14 +510,14 @@ pub fn vector_text(list: &str) -> String {
     list.trim_matches(['{', '}']).replace(',', " ")
 }
 
-/// The type of a query's column that no table has: vectors, `char`, `jsonpath`, and the catalog's whole numbers, which are of eight
+/// The type of a query's column that no table has: vectors, `char`, `jsonpath`, `void`, and the catalog's whole numbers, which are of eight
 /// bytes here.
 pub fn catalog_type(field: &Field) -> Option<&str> {
     field
         .metadata()
         .get(TYPE_KEY)
         .map(String::as_str)
-        .filter(|name| [SHORT_VECTOR, OBJECT_VECTOR, LETTER, "jsonpath", OBJECT, NAME, NAMES].contains(name))
+        .filter(|name| [SHORT_VECTOR, OBJECT_VECTOR, LETTER, "jsonpath", OBJECT, NAME, NAMES, VOID].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

@@ -19,6 +19,7 @@ mod names;
 mod offload;
 mod opening;
 mod own_operators;
+mod passing;
 mod pg_catalog;
 mod prepared;
 mod pushdown;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, StringViewArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
 use super::told_by;
@@ -17,6 +17,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt::runtimes::blocking;
 use crate::state::advisory::{Locks, Mode, Number, Span};
 use crate::state::view::View;
+use crate::values::types::{VOID, of_catalog};
 
 /// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +111,15 @@ impl ScalarUDFImpl for LockFunction {
             Call::Try(..) | Call::Release(_) => DataType::Boolean,
             Call::Take(..) | Call::ReleaseAll => DataType::Utf8View,
         })
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> DataFusionResult<FieldRef> {
+        let field = Field::new(self.name, self.return_type(&[])?, true);
+        Ok(Arc::new(if matches!(self.call, Call::Take(..) | Call::ReleaseAll) {
+            of_catalog(field, VOID)
+        } else {
+            field
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {

@@ -4,17 +4,20 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Float64Array, StringViewArray};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::common::cast::as_string_view_array;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 
 use super::told_by;
 use crate::error::{Result, external};
 use crate::state::notifications::Notifications;
 use crate::state::view::View;
+use crate::values::types::{VOID, of_catalog};
 
 /// The function behind `pg_listening_channels()`, which gives an array.
 pub(crate) const CHANNELS: &str = "listening_channels";
@@ -75,6 +78,11 @@ impl ScalarUDFImpl for NotifyFunction {
             CHANNELS => of_texts(),
             _ => DataType::Float64,
         })
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> DataFusionResult<FieldRef> {
+        let field = Field::new(self.name, self.return_type(&[])?, true);
+        Ok(Arc::new(if self.name == "pg_notify" { of_catalog(field, VOID) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Float64Array, StringViewArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 
 use super::told_by;
 use crate::error::SqlError;
 use crate::state::random::Random;
 use crate::state::view::View;
+use crate::values::types::{VOID, of_catalog};
 
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResult<()> {
@@ -46,6 +49,11 @@ impl ScalarUDFImpl for RandomFunction {
 
     fn return_type(&self, _: &[DataType]) -> DataFusionResult<DataType> {
         Ok(if self.name == SET { DataType::Utf8View } else { DataType::Float64 })
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> DataFusionResult<FieldRef> {
+        let field = Field::new(self.name, self.return_type(&[])?, true);
+        Ok(Arc::new(if self.name == SET { of_catalog(field, VOID) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {

@@ -8,13 +8,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, IntervalMonthDayNanoType};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, StringViewArray, TimestampMicrosecondArray};
 use arrow_cast::cast;
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use chrono::DateTime;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 
 use engine::Database;
 
@@ -27,6 +29,7 @@ use crate::state::activity;
 use crate::state::transaction_number::TransactionNumber;
 use crate::state::view::View;
 use crate::values::datetime::wall_time;
+use crate::values::types::{VOID, of_catalog};
 
 /// How long a sleep goes on without a look at whether its statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(10);
@@ -133,6 +136,11 @@ impl ScalarUDFImpl for SessionFunction {
             Call::Cancel | Call::End => DataType::Boolean,
             Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         })
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = Field::new(self.name, self.return_type(&[])?, true);
+        Ok(Arc::new(if self.call == Call::Sleep { of_catalog(field, VOID) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

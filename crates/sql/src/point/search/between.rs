@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::WordRows;
 
-use super::Search;
+use super::condition::Condition;
+use super::ordering::SortKey;
 use crate::point::bound::Bound;
 use crate::point::exact::{integer, is_integer};
 use crate::point::scope::Scope;
@@ -28,19 +29,19 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// What a query is about, if that is all there is to it: any order is the one of the column.
-    pub(super) fn of(search: &Search, scope: &Scope<'_>) -> Option<Between> {
-        let [condition] = &search.conditions[..] else { return None };
+    /// What a query with these conditions is about, if it is about that, and reads these columns.
+    pub(super) fn of(conditions: &[Condition], reads: &[usize], scope: &Scope<'_>) -> Option<Between> {
+        let [condition] = conditions else { return None };
         let (column, (low, high)) = (condition.column(), condition.extremes()?);
-        let is_ordered = search.order.iter().all(|key| search.reads.get(key.place) == Some(&column) && !key.is_down);
-        let is_plain = search.lock.is_none()
-            && !search.limits.are_given()
-            && search.derived.is_empty()
-            && !search.answer.is_distinct();
-        let fits = is_integer(scope.known(column).data_type) && is_ordered && is_plain;
-        let is_of_words = || WordRows::default().begin(scope.schema(), &search.reads);
+        let is_of_words = || WordRows::default().begin(scope.schema(), reads);
         let (low, high, missed) = (low.clone(), high.clone(), AtomicU32::new(0));
+        let fits = is_integer(scope.known(column).data_type);
         fits.then(|| Between { column, is_of_words: is_of_words(), low, high, missed })
+    }
+
+    /// Whether rows in the order of the column are in this one, of columns among those that are read.
+    pub(super) fn is_order(&self, order: &[SortKey], reads: &[usize]) -> bool {
+        order.iter().all(|key| reads.get(key.place) == Some(&self.column) && !key.is_down)
     }
 
     /// The numbers of one execution, if it is worth a try.

@@ -76,6 +76,30 @@ impl Condition {
         }
     }
 
+    /// Conditions, of which a least and a greatest value of one column are one.
+    pub(super) fn joined(mut conditions: Vec<Condition>) -> Vec<Condition> {
+        let bound = |condition: &Condition, wanted: Comparison| match &condition.relation {
+            Relation::Compare(comparison, value) if *comparison == wanted => Some(value.clone()),
+            _ => None,
+        };
+        let mut at = 0;
+        while at < conditions.len() {
+            let column = conditions[at].column;
+            let low = bound(&conditions[at], Comparison::GreaterOrEqual);
+            let high = |other: &Condition| bound(other, Comparison::LessOrEqual).filter(|_| other.column == column);
+            let place = low.as_ref().and_then(|_| conditions.iter().position(|other| high(other).is_some()));
+            if let (Some(low), Some(place)) = (low, place)
+                && let Some(high) = high(&conditions[place])
+            {
+                conditions[at].relation = Relation::Between(low, high);
+                conditions.remove(place);
+                at -= usize::from(place < at);
+            }
+            at += 1;
+        }
+        conditions
+    }
+
     /// Whether NULL alone fulfils it; no other condition holds of NULL.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.relation, Relation::IsNull)

@@ -21,6 +21,7 @@ mod items;
 pub(crate) mod nearest;
 pub(crate) mod one_value;
 pub(crate) mod ordering;
+pub(crate) mod passed;
 pub(crate) mod path;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use engine::{DataType, LockStrength, LockWait, Value};
 use nearest::Nearest;
 use one_value::OneValue;
 use ordering::SortKey;
+use passed::Passed;
 
 use super::bound::Bound;
 use super::columns::Columns;
@@ -63,6 +65,8 @@ pub(crate) struct Search {
     pub(crate) lock: Option<(LockStrength, LockWait)>,
     /// What it is about, if its rows may lie side by side.
     pub(crate) between: Option<Between>,
+    /// What it is about, if its rows may be passed on as cells.
+    pub(crate) passed: Option<Passed>,
     /// Whether the one way to its rows has been found long, and they are counted beforehand since.
     pub(crate) was_long: AtomicBool,
 }
@@ -175,7 +179,14 @@ impl Search {
             return None;
         }
         let mut search = search.of_extreme();
-        search.between = Between::of(&search, scope);
+        let between = || {
+            let is_plain = search.lock.is_none() && !search.limits.are_given() && search.derived.is_empty();
+            Between::of(&search.conditions, &search.reads, scope).filter(|_| is_plain)
+        };
+        let (answer, order, reads) = (&search.answer, &search.order[..], &search.reads[..]);
+        let passed = between().and_then(|between| Passed::of(between, answer, order, reads));
+        let is_as_found = |between: &Between| between.is_order(order, reads) && !answer.is_distinct();
+        (search.between, search.passed) = (between().filter(is_as_found), passed);
         Some(search)
     }
 
@@ -208,8 +219,9 @@ impl Search {
             }
             None => return None,
         };
-        let (lock, between, was_long) = Default::default();
-        Some(Search { conditions: tests, reads, derived, answer, order, nearest, limits, lock, between, was_long })
+        let (lock, between, passed, was_long) = Default::default();
+        let conditions = Condition::joined(tests);
+        Some(Search { conditions, reads, derived, answer, order, nearest, limits, lock, between, passed, was_long })
     }
 
     /// Whether an index may lead to few rows of it, or what it gives is kept.

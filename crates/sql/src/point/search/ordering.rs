@@ -3,6 +3,8 @@
 //! One column of text, which is what is mostly sorted, goes by the first eight bytes of each value as a number; the whole values are
 //! looked at where these are equal. Where such a column is both the order and all that is given, rows are sorted once, and those that equal
 //! the one before are left out. All else goes by Arrow's ways of sorting and of writing rows as bytes.
+use std::cmp::Ordering;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray, UInt32Array};
 use arrow_schema::{ArrowError, SortOptions};
@@ -28,7 +30,7 @@ pub(super) fn arranged(rows: &RecordBatch, distinct: Option<&[usize]>, order: &[
         && *place == key.place
         && let Some(texts) = rows.column(*place).as_string_view_opt()
     {
-        return taken(rows, places_of_texts_once(texts, *key));
+        return taken(rows, places_of_each(texts, *key));
     }
     let columns: Vec<ArrayRef> = distinct.iter().map(|place| rows.column(*place).clone()).collect();
     sorted(&taken(rows, first_places(&columns)?)?, order)
@@ -42,7 +44,7 @@ pub(crate) fn sorted(rows: &RecordBatch, order: &[SortKey]) -> Result<RecordBatc
     if let [key] = order
         && let Some(texts) = rows.column(key.place).as_string_view_opt()
     {
-        return taken(rows, places_of_texts(texts, *key));
+        return taken(rows, places_of(texts, *key));
     }
     let column = |key: &SortKey| SortColumn {
         values: rows.column(key.place).clone(),
@@ -58,7 +60,7 @@ pub(super) fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
     if let [column] = columns
         && let Some(texts) = column.as_string_view_opt()
     {
-        let mut places = places_of_texts_once(texts, SortKey { place: 0, is_down: false, nulls_first: true });
+        let mut places = places_of_each(texts, SortKey { place: 0, is_down: false, nulls_first: true });
         places.sort_unstable();
         return Ok(places);
     }
@@ -72,56 +74,95 @@ pub(super) fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
     Ok(places.into_iter().map(|at| at as u32).collect())
 }
 
-/// The places of texts in their order; equal ones in the order in which they stand.
-fn places_of_texts(texts: &StringViewArray, key: SortKey) -> Vec<u32> {
-    let rows = || 0..texts.len() as u32;
-    let is_null = |row: &u32| texts.is_null(*row as usize);
-    let text = |row: &u32| texts.value(*row as usize);
+/// A column of rows that is sorted, row by row.
+pub(crate) trait Sorted {
+    /// How many rows there are.
+    fn len(&self) -> usize;
+
+    /// Whether some value is NULL.
+    fn has_null(&self) -> bool;
+
+    fn is_null(&self, row: u32) -> bool;
+
+    /// A number that is smaller where the value is smaller; of a NULL any.
+    fn head(&self, row: u32) -> u64;
+
+    /// Compares two values whose heads are equal.
+    fn compare(&self, left: u32, right: u32) -> Ordering;
+
+    /// Whether two rows have one value, or none.
+    fn is_same(&self, left: u32, right: u32) -> bool;
+}
+
+impl Sorted for StringViewArray {
+    fn len(&self) -> usize {
+        Array::len(self)
+    }
+
+    fn has_null(&self) -> bool {
+        self.null_count() > 0
+    }
+
+    fn is_null(&self, row: u32) -> bool {
+        Array::is_null(self, row as usize)
+    }
+
+    fn head(&self, row: u32) -> u64 {
+        head(self.value(row as usize).as_bytes())
+    }
+
+    fn compare(&self, left: u32, right: u32) -> Ordering {
+        self.value(left as usize).cmp(self.value(right as usize))
+    }
+
+    fn is_same(&self, left: u32, right: u32) -> bool {
+        let text = |row: u32| self.is_valid(row as usize).then(|| self.value(row as usize));
+        text(left) == text(right)
+    }
+}
+
+/// The places of values in their order; equal ones in the order in which they stand.
+pub(crate) fn places_of(values: &impl Sorted, key: SortKey) -> Vec<u32> {
+    let rows = || 0..values.len() as u32;
     let turned = |head: u64| if key.is_down { !head } else { head };
-    // Numbers alone are sorted in a fraction of the time: the first bytes, and behind them the place.
-    let mut heads: Vec<u128> = Vec::with_capacity(texts.len());
-    let there = rows().filter(|row| !is_null(row));
-    heads.extend(there.map(|row| u128::from(turned(head(text(&row)))) << 32 | u128::from(row)));
+    // Numbers alone are sorted in a fraction of the time: the heads, and behind them the place.
+    let mut heads: Vec<u128> = Vec::with_capacity(values.len());
+    let there = rows().filter(|row| !values.is_null(*row));
+    heads.extend(there.map(|row| u128::from(turned(values.head(row))) << 32 | u128::from(row)));
     heads.sort_unstable();
     let mut places: Vec<u32> = heads.iter().map(|head| *head as u32).collect();
     let mut first = 0;
     for alike in heads.chunk_by(|left, right| left >> 32 == right >> 32) {
         if alike.len() > 1 {
             places[first..first + alike.len()].sort_by(|left, right| match key.is_down {
-                false => text(left).cmp(text(right)),
-                true => text(right).cmp(text(left)),
+                false => values.compare(*left, *right),
+                true => values.compare(*right, *left),
             });
         }
         first += alike.len();
     }
-    match (texts.null_count(), key.nulls_first) {
-        (0, _) => places,
-        (_, true) => rows().filter(is_null).chain(places).collect(),
-        (_, false) => places.into_iter().chain(rows().filter(is_null)).collect(),
+    let nulls = || rows().filter(|row| values.is_null(*row));
+    match (values.has_null(), key.nulls_first) {
+        (false, _) => places,
+        (true, true) => nulls().chain(places).collect(),
+        (true, false) => places.into_iter().chain(nulls()).collect(),
     }
 }
 
-/// The places of texts in their order, of equal ones the first.
-fn places_of_texts_once(texts: &StringViewArray, key: SortKey) -> Vec<u32> {
-    let mut places = places_of_texts(texts, key);
-    places.dedup_by(|next, first| is_same(texts, *next, *first));
+/// The places of values in their order, of equal ones the first.
+pub(crate) fn places_of_each(values: &impl Sorted, key: SortKey) -> Vec<u32> {
+    let mut places = places_of(values, key);
+    places.dedup_by(|next, first| values.is_same(*next, *first));
     places
 }
 
 /// The first bytes of a text as a number, of which a smaller one is that of a smaller text: shorter texts end with zeros.
-fn head(text: &str) -> u64 {
-    let bytes = text.as_bytes();
+pub(crate) fn head(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.first_chunk().copied().unwrap_or_else(|| {
         let mut head = [0; 8];
         head[..bytes.len()].copy_from_slice(bytes);
         head
     }))
-}
-
-/// Whether two rows have one text, or none.
-fn is_same(texts: &StringViewArray, left: u32, right: u32) -> bool {
-    let text = |row: u32| texts.is_valid(row as usize).then(|| texts.value(row as usize));
-    text(left) == text(right)
 }
 
 fn taken(rows: &RecordBatch, places: Vec<u32>) -> Result<RecordBatch> {

@@ -1,6 +1,7 @@
 //! Values as PostgreSQL's clients send and get them, and as files of `COPY` in binary have them: the number of each type, and its text
 //! and binary form, out and in.
 mod binary;
+pub mod cells;
 pub mod encodings;
 mod numeric;
 pub mod oids;

@@ -7,8 +7,8 @@ use crate::values::types::{self, NAMES, OBJECT, OBJECT_VECTOR, catalog_type, typ
 
 pub use crate::values::pg_types::number_of as of_type;
 pub(super) use crate::values::pg_types::{
-    BPCHAR, BYTEA, DATE, FLOAT4, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME, NUMERIC, OID, TEXT, TIME, TIMESTAMP,
-    TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR,
+    BOOL, BPCHAR, BYTEA, DATE, FLOAT4, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME, NUMERIC, OID, TEXT, TIME,
+    TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR,
 };
 
 /// `"char"`
@@ -18,6 +18,7 @@ const OIDVECTOR: u32 = 30;
 pub(super) const JSONPATH: u32 = 4072;
 pub(super) const RECORD: u32 = 2249;
 const RECORDS: u32 = 2287;
+const VOID: u32 = 2278;
 
 /// The type of a parameter that a client has given a number for; `None` where it is left to be found out. Types without a
 /// column type here travel as text.
@@ -35,6 +36,7 @@ pub fn of_field(field: &Field) -> u32 {
         Some(types::LETTER) => return CHAR,
         Some(types::NAME) => return NAME,
         Some("jsonpath") => return JSONPATH,
+        Some(types::VOID) => return VOID,
         Some(OBJECT) => return OID,
         Some(NAMES) => return array_of(NAME),
         Some(OBJECT_VECTOR) => return OIDVECTOR,

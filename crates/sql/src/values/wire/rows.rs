@@ -228,7 +228,7 @@ impl<'a> Column<'a> {
 }
 
 /// The length of a value as it is told before it.
-fn length_of(bytes: usize) -> Result<i32, SqlError> {
+pub(super) fn length_of(bytes: usize) -> Result<i32, SqlError> {
     i32::try_from(bytes).map_err(|_| SqlError::new("54000", "a value is too long to be sent"))
 }
 
